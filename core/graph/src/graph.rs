@@ -112,12 +112,12 @@ pub struct Graph {
     arcs: RefCell<Arcs>,
     built: Cell<bool>,
     drop: Cell<NodeIndex>,
-    /// What threads have been told, for those that come.
+    /// What threads know, for those that come.
     topology: RefCell<Topology>,
     /// Nodes, and whether arcs, that threads do not know yet.
     changed: RefCell<Vec<NodeIndex>>,
     arcs_changed: Cell<bool>,
-    /// Several changes are made: threads are told at the end.
+    /// Several changes are made: threads receive them at the end.
     held: Cell<bool>,
     copied: Cell<u64>,
     main: RefCell<Worker>,
@@ -512,7 +512,7 @@ impl Graph {
     /// A node by its name.
     ///
     /// # Errors
-    /// There is none; the nearest name is told.
+    /// There is none; the error has the nearest name.
     pub fn node(&self, name: &str) -> Result<NodeIndex, GraphError> {
         self.by_name.borrow().get(name).copied().ok_or_else(|| {
             let near = self

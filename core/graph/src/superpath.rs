@@ -353,7 +353,7 @@ pub trait FlowLookupNode: StagedNode + StagedLookup {
     fn count_passed(&self, _packets: u64, _cx: &Cx<'_, Self>) {}
 }
 
-/// A node that is told what the one before has found, and by that sends packets to one of many nodes.
+/// A node that gets what the one before has found, and by that sends packets to one of many nodes.
 pub trait Uses<F>: PacketNode {
     /// The edge a plain packet takes, after all the node does to it was done; `None`, and the packet is as it was, for
     /// another.
@@ -388,7 +388,7 @@ pub trait DirectingNode: PacketNode {
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
 
     /// The edge a plain packet takes, after all the node does to it was done; `None`, and the packet is as it was, for
-    /// another. It has said by which interface the packet leaves.
+    /// another. It has set the interface that the packet leaves by.
     fn direct(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> Option<Edge>;
 
     /// Counts plain packets of one interface.

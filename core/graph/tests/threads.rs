@@ -71,7 +71,7 @@ impl FrameNode for End {
     }
 }
 
-/// Makes numbered packets while it is told to, as many at a time as it is told.
+/// Makes numbered packets on request, as many at a time as requested.
 struct Source {
     on: Arc<AtomicBool>,
     made: Arc<AtomicU64>,

@@ -1,4 +1,4 @@
-//! A client of the binary API that only listens: what it is told, without a socket.
+//! A client of the binary API that only listens: the events it gets, without a socket.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -46,7 +46,7 @@ impl Listener {
         Call { client: self.client, ..Call::local(router.control()) }
     }
 
-    /// Takes the events of a kind that it was told since the last look; others stay.
+    /// Takes the events of a kind that came since the last look; others stay.
     pub fn events<M: Message>(&self) -> Vec<M> {
         let id = self.names.iter().position(|name| *name == M::NAME).unwrap() as u16 + 1;
         let (mine, others) = self

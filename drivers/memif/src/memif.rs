@@ -105,7 +105,7 @@ impl Memif {
         stopped
     }
 
-    /// Ends the connection, if there is one, for a reason that the peer is told.
+    /// Ends the connection, if there is one, and sends the peer the reason.
     pub(crate) fn stop(&self, why: &str) {
         if let Some(session) = &*self.session.borrow() {
             // Full: it is being stopped already.

@@ -50,9 +50,9 @@ pub(crate) fn our_name() -> String {
 /// Why a connection is over.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// The peer has said so.
+    /// The peer closed with this reason.
     Peer(String),
-    /// This end does not want it any more, for a reason that the peer is told.
+    /// This end does not want it any more; the peer gets the reason.
     Us(String),
     /// The channel is closed.
     Link(LinkError),

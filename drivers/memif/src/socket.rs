@@ -210,8 +210,8 @@ impl Link {
     /// # Errors
     /// There is none any more, or it is none.
     pub async fn receive(&self) -> Result<(Message, Option<PeerFd>), LinkError> {
-        // The other end has gone and left words of this one unread. The kernel says so before it gives what the other end
-        // said last: why it went.
+        // The other end has gone and left words of this one unread. The kernel reports that before it gives the other
+        // end's last words: why it went.
         let mut reset = false;
         loop {
             match self.try_receive() {

@@ -300,7 +300,7 @@ impl Vhosts {
         stopped
     }
 
-    /// A front end has said something; gives the answer.
+    /// A front end has sent a message; gives the answer.
     pub(crate) fn hear(&self, vhost: &Vhost, word: Word) -> Result<Option<Vec<u8>>, String> {
         // Taken out meanwhile: a listener for queues that come and go may look at all interfaces.
         let taken = vhost.session.take();

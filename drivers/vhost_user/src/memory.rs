@@ -28,7 +28,7 @@ pub struct RegionSaid {
     pub guest: u64,
     /// Bytes.
     pub size: u64,
-    /// Where the hypervisor sees it: rings are told by such addresses.
+    /// Where the hypervisor sees it: rings are named by such addresses.
     pub user: u64,
     /// Where it begins in its file.
     pub offset: u64,
@@ -45,7 +45,7 @@ pub enum MemoryError {
     Short {
         /// Which one.
         region: usize,
-        /// What the front end said.
+        /// The front end's size.
         said: u64,
         /// What there is.
         there: u64,

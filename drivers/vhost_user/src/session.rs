@@ -244,7 +244,7 @@ impl Session {
                 let doorbell = fds.pop().map(|fd| Doorbell::new(EventFd::of_peer(fd)?)).transpose();
                 ring.call.set(doorbell.map_err(|e| Fault::Event(number, e))?);
             }
-            // Nothing is ever said by it: an error ends the connection.
+            // Nothing is ever sent by it: an error ends the connection.
             Message::SetVringErr(number) => drop(self.ring(number)?),
             Message::SetVringEnable(number, enabled) => {
                 let ring = self.ring(number)?;

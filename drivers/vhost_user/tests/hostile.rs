@@ -10,7 +10,7 @@ use shoal_vhost_user::{
     Features, Gate, Header, MOST_RINGS, PeerFd, Queue, Rings, Role, Session, Trust, Vhosts,
 };
 
-/// Why the connection was ended, after these words of a front end that has said all before.
+/// Why the connection was ended, after these messages of a front end that has completed its set-up.
 fn ended(what: impl Fn(&mut Bed, &mut Guest)) -> String {
     let mut bed = Bed::new(Role::Server);
     let mut guest = bed.guest(MODERN, 1);

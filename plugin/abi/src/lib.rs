@@ -418,8 +418,8 @@ pub struct Driver {
     /// Takes packets from a queue of the device and keeps them; returns how many slots `receive` needs for them, at
     /// most `SHOAL_FRAME_SIZE`; 0 when there are none.
     pub poll: Option<unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32, thread: u32) -> u32>,
-    /// Copies what `poll` has taken into slots: as many as `poll` said or, when buffers are short, fewer, or none; what
-    /// does not fit is given up.
+    /// Copies what `poll` has taken into slots: as many as `poll` returned or, when buffers are short, fewer, or none;
+    /// what does not fit is given up.
     pub receive: Option<unsafe extern "C" fn(context: *mut c_void, burst: *mut Burst)>,
     /// Copies packets out of slots and sends them.
     pub send: Option<unsafe extern "C" fn(context: *mut c_void, burst: *mut Burst)>,

@@ -10,7 +10,7 @@ enum Token {
     Close,
 }
 
-/// Which hardware offloads are asked for. All are what the device can, unless said otherwise.
+/// Which hardware offloads are asked for. By default all are what the device can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offloads {
     pub(crate) multi_segs: bool,

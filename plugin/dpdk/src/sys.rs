@@ -229,7 +229,7 @@ pub(crate) fn start(arguments: &[String]) -> Result<(), String> {
 /// The processors that this process may use: `0,1,4`.
 pub(crate) fn cpus() -> String {
     let mut room = [0; 1024];
-    // SAFETY: as much room as is told; the text ends with a zero.
+    // SAFETY: `room` is as long as its length; the text ends with a zero.
     unsafe { dpdk_cpus(room.as_mut_ptr(), room.len()) };
     text(&room)
 }

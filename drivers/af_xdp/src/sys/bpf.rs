@@ -278,7 +278,8 @@ impl Program {
                 ifindex: 0,
                 attach: ATTACH_XDP,
             };
-            // SAFETY: BPF_PROG_LOAD makes a descriptor; code, licence and log are borrowed, and their lengths are those said.
+            // SAFETY: BPF_PROG_LOAD makes a descriptor; code, licence and log are borrowed, and have the lengths given
+            // here.
             unsafe { bpf_new(PROG_LOAD, &mut attr) }
         };
         match load(&mut []) {

@@ -12,7 +12,7 @@ use shoal_shm::{Mapping, Populate};
 
 /// Bytes that may wait for the interface, in copy mode; the kernel doubles it.
 const SEND_BUFFER: i32 = 8 << 20;
-/// `XDP_MAX_TX_SKB_BUDGET`: frames that one system call sends in copy mode, 32 unless said (Linux 6.17).
+/// `XDP_MAX_TX_SKB_BUDGET`: frames that one system call sends in copy mode, 32 by default (Linux 6.17).
 const MAX_TX_SKB_BUDGET: i32 = 9;
 
 /// An AF_XDP socket, non-blocking.

@@ -29,7 +29,7 @@ pub enum OpenError {
     /// The file is shorter than announced.
     #[error("{said} bytes in a file of {there}")]
     Short {
-        /// What the peer said.
+        /// The peer's size.
         said: u64,
         /// What there is.
         there: u64,
@@ -49,7 +49,7 @@ impl Mapping {
     /// Maps `len` bytes of a peer's file from `offset` on.
     ///
     /// # Errors
-    /// It is shorter than said, can shrink, or cannot be mapped.
+    /// It is shorter than announced, can shrink, or cannot be mapped.
     pub fn open(fd: impl AsFd, offset: u64, len: usize, trust: Trust) -> Result<Self, OpenError> {
         let fd = fd.as_fd();
         let failed = |what| move |e: rustix::io::Errno| OpenError::System(what, e.into());

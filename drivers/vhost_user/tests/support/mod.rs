@@ -141,7 +141,7 @@ impl Bed {
         Bed { router, host, end, path, _dir: dir }
     }
 
-    /// A guest that has said all there is to say.
+    /// A guest that has completed its set-up.
     pub fn guest(&mut self, features: u64, pairs: usize) -> Guest {
         let mut guest = Guest::connect(&self.path, features, pairs);
         guest.say_all(&mut self.router);
