@@ -31,7 +31,7 @@ impl fmt::Display for AdjIndex {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum AdjKind {
-    /// There is no route: the sender is told.
+    /// There is no route: the sender gets an error.
     None = 0,
     /// Send it: the rewrite is complete.
     Rewrite = 1,

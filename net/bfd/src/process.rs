@@ -1,4 +1,4 @@
-//! What came is told to the control plane.
+//! Received packets go to the control plane.
 
 use std::rc::Rc;
 

@@ -38,11 +38,11 @@ struct MoveWord {
     tag: u32,
     /// The second, cut short.
     second: u16,
-    /// Moves in that second, and whether the control plane was told.
+    /// Moves in that second, and whether the control plane knows.
     moves: u16,
 }
 
-/// The bit of [`MoveWord::moves`] that says that the control plane was told.
+/// The bit of [`MoveWord::moves`] that says that the control plane knows.
 const REPORTED: u16 = 1 << 15;
 /// Most moves that are told apart.
 pub(crate) const MOST_MOVES: u16 = REPORTED - 1;
@@ -81,7 +81,7 @@ impl LoopWatch {
         Ok(LoopWatch { places, seed: Seed::random(), tell })
     }
 
-    /// Notes a move; true when it is one too many, of which the control plane is told once a second.
+    /// Notes a move; true when it is one too many, which the control plane learns once a second.
     pub(crate) fn moved(&self, seen: LoopSeen, most: u16, now: Time) -> bool {
         let hash = self.seed.hash(&[seen.key.0]);
         let Some(place) = self.places.get(hash as usize % PLACES) else { return false };
@@ -103,7 +103,7 @@ impl LoopWatch {
             let moves = if tells { moves | REPORTED } else { moves };
             let is = MoveWord { tag, second, moves }.word();
             if place.word.compare_exchange(word, is, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                // When it does not fit, others were told that are not looked at yet.
+                // When it does not fit, other reports wait that are not looked at yet.
                 return tells && self.tell.try_send(seen).is_ok();
             }
         }

@@ -36,7 +36,7 @@ pub fn destination(is_ip6: bool, bytes: &[u8]) -> Option<u128> {
     Some(u32::from_be_bytes(*field).into())
 }
 
-/// Whether the packet's way ends here: its sender is told before its tuple is another.
+/// Whether the packet's way ends here: its sender gets an error before its tuple is another.
 #[inline(always)]
 pub fn is_expiring(is_ip6: bool, pkt: &Packet<'_>) -> bool {
     pkt.data().get(if is_ip6 { 7 } else { 8 }).is_some_and(|hops| *hops <= 1)

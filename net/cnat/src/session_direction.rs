@@ -83,7 +83,7 @@ pub struct SessionDirection {
     pub serial: u32,
     /// What it is.
     pub marks: Marks,
-    /// Of TCP: what this direction has said.
+    /// Of TCP: the flags that this direction has sent.
     pub state: State,
 }
 

@@ -137,7 +137,7 @@ impl Machine6 {
         self.leases.iter().map(item).collect()
     }
 
-    /// A server said something.
+    /// A server sent a message.
     pub fn hear(&mut self, said: &ServerReply<'_>, now: Time) -> Vec<Act6> {
         match (said.kind, self.phase) {
             (kind::ADVERTISE, Phase::Solicit) => self.advertised(said),

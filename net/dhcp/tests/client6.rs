@@ -346,7 +346,7 @@ fn clients_of_the_api_send_messages_and_hear_answers() {
     let event = &events[0];
     assert_eq!((event.sw_if_index, event.server_index, event.msg_type.0), (outside, 0, 2));
     assert_eq!((event.T1, event.T2, event.addresses.len(), event.addresses[0].valid_time), (21, 41, 1, 120));
-    // It is answered, so it is not said again; the server is known by its number now.
+    // It is answered, so it is not sent again; the server is known by its number now.
     bed.advance(5);
     assert!(sent(&mut bed).is_empty());
     send(0, 3, outside).handle(&call).unwrap();

@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub by_id: BTreeMap<(Family, u32), FibIndex>,
     pub lists: Lists,
     pub trackers: Trackers,
-    /// Next hops that somebody said cannot be reached.
+    /// Next hops that were reported as unreachable.
     pub down: BTreeSet<(SwIfIndex, IpAddr)>,
     /// Next hops whose path was found not to work by what watches it: neighbours on interfaces, those several hops away without.
     pub failed: BTreeSet<(Option<SwIfIndex>, IpAddr)>,

@@ -300,7 +300,7 @@ impl Fib {
         Ok(all.len())
     }
 
-    /// All entries lose the paths that name an interface which is about to go; counted and said in the event log.
+    /// All entries lose the paths that name an interface which is about to go; counted, with an entry in the event log.
     fn forget_interface(&self, interface: SwIfIndex) {
         let mut state = self.state.borrow_mut();
         state.forget_next_hops(interface);

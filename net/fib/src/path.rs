@@ -75,13 +75,13 @@ pub enum Via {
     },
     /// Handed to the host.
     Punt,
-    /// There is no route; the sender is told. What a table's default route is until somebody gives it another.
+    /// There is no route; the sender gets an error. What a table's default route is until somebody gives it another.
     NoRoute,
     /// Thrown away silently.
     Drop,
-    /// Thrown away; the sender is told that there is no way.
+    /// Thrown away; the sender gets an error that there is no way.
     Unreachable,
-    /// Thrown away; the sender is told that it is forbidden.
+    /// Thrown away; the sender gets an error that it is forbidden.
     Prohibit,
 }
 

@@ -18,7 +18,7 @@ use crate::netlink::{FpmMessage, Route, RouteExit, answer, read};
 use crate::table::{AnnouncedRoutes, Key};
 use crate::{server, sweep, wrap};
 
-/// Where zebra connects to unless it is told another place.
+/// Where zebra connects to by default.
 pub const USUAL: &str = "127.0.0.1:2620";
 /// Seconds that zebra has to tell its routes again when it comes back.
 const SWEEP_AFTER: Duration = Duration::from_mins(1);

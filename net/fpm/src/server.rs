@@ -90,7 +90,7 @@ struct Session {
     heard: Time,
     /// Zebra has been quiet once: what the kernel says of its routes is passed over.
     settled: bool,
-    /// Routes that it has not told again have gone.
+    /// Routes that it has not announced again have gone.
     swept: bool,
 }
 

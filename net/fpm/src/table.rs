@@ -1,4 +1,5 @@
-//! What zebra has told: next hops, groups of them, routes, and which of these are not said again after it came back.
+//! What zebra has announced: next hops, groups of them, routes, and which of these are not announced again after it
+//! came back.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -135,7 +136,7 @@ impl AnnouncedRoutes {
         (found, last)
     }
 
-    /// How many routes have been told by a connection.
+    /// How many routes a connection has announced.
     pub fn told_by(&self, generation: u64) -> usize {
         self.routes.values().filter(|entry| entry.generation == generation).count()
     }

@@ -337,7 +337,7 @@ impl Igmp {
         self.all.borrow().iter().map(info).collect()
     }
 
-    /// What a message said.
+    /// Takes in a message's content.
     pub(crate) fn hear(&self, fact: Fact) {
         let now = self.now();
         let mut all = self.all.borrow_mut();

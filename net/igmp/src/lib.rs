@@ -1,5 +1,5 @@
-//! IGMP, the part of a host: which groups this router listens to on each link, said to the routers there. The part of a
-//! router: who listens on a link, asked and remembered; and proxies, which listen on one link for those of others.
+//! IGMP, the part of a host: which groups this router listens to on each link, reported to the routers there. The part
+//! of a router: who listens on a link, asked and remembered; and proxies, which listen on one link for those of others.
 //!
 //! ```text
 //! ip4-local -> igmp-input: checks ──facts──> Igmp: groups, timers ──reports──> interface-output

@@ -74,7 +74,7 @@ fn said(port: &Port) -> Vec<(Ipv4Addr, Vec<u8>)> {
     port.received().into_iter().map(message).collect()
 }
 
-/// The same, once the router has said what it was made to say.
+/// The same, once the router has sent what it was made to send.
 fn said_by(router: &mut Router, port: &Port) -> Vec<(Ipv4Addr, Vec<u8>)> {
     router.run();
     said(port)

@@ -1,8 +1,8 @@
 //! Interfaces: hardware and software, state, MTU, MAC, counters, output.
 //!
-//! [`Interfaces`] is the control plane: drivers create interfaces here, operators change them, others ask to be
-//! told ([`Event`]). [`IfData`] is what packets read of an interface: one cache line, replaced in place.
-//! Each interface has two nodes, `<name>-output` (this crate's) and `<name>-tx` (its driver's).
+//! [`Interfaces`] is the control plane: drivers create interfaces here, operators change them, others ask for events
+//! ([`Event`]). [`IfData`] is what packets read of an interface: one cache line, replaced in place. Each interface has
+//! two nodes, `<name>-output` (this crate's) and `<name>-tx` (its driver's).
 #![forbid(unsafe_code)]
 
 pub mod api;

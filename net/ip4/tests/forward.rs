@@ -1,4 +1,4 @@
-//! `ip4-lookup`, `ip4-drop`, `ip4-rewrite` and `ip4-redirect`: which way, and what the sender is told.
+//! `ip4-lookup`, `ip4-drop`, `ip4-rewrite` and `ip4-redirect`: which way, and which errors the sender gets.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use crate::common;

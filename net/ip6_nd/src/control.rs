@@ -365,7 +365,7 @@ impl Nd {
         self.graph.events().write(0, text);
     }
 
-    /// What a message said.
+    /// Takes in a message's content.
     pub(crate) fn hear(&self, fact: &Fact) {
         match *fact {
             Fact::Solicited { interface, from, mac } => self.solicited((interface, from), mac),

@@ -8,12 +8,12 @@ use shoal_wire::mld::MldVersion;
 use shoal_wire::nd::{NaFlags, RaFlags};
 use shoal_wire::nd_options::PrefixInformation;
 
-/// Something a message said, after all checks.
+/// The content of a message, after all checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fact {
-    /// A station that asks said where it is (RFC 4861 7.2.3, 6.2.6).
+    /// A station that asks gave its link-layer address (RFC 4861 7.2.3, 6.2.6).
     Solicited { interface: SwIfIndex, from: Ipv6Addr, mac: MacAddress },
-    /// A station said where an address is (7.2.5).
+    /// A station gave the link-layer address of an address (7.2.5).
     Advertised { interface: SwIfIndex, target: Ipv6Addr, mac: Option<MacAddress>, flags: NaFlags },
     /// Packets are sent to a neighbour that is stale (7.3.3).
     Used { interface: SwIfIndex, next_hop: Ipv6Addr },

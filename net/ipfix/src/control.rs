@@ -241,7 +241,8 @@ impl Ipfix {
         key
     }
 
-    /// Removes a template. Records that wait are sent before. Over UDP no collector is told (RFC 7011, 8.1).
+    /// Removes a template. Records that wait are sent before. Over UDP collectors get no message about it (RFC 7011,
+    /// 8.1).
     pub fn remove_report(&self, key: ReportKey) {
         self.flush();
         self.state.borrow_mut().reports.remove(&key);

@@ -81,7 +81,7 @@ pub struct Config {
     pub source6: Ipv6Addr,
 }
 
-/// As VPP has it before it is told.
+/// VPP's default.
 pub const NO_SOURCE4: Ipv4Addr = Ipv4Addr::BROADCAST;
 /// The same of IPv6.
 pub const NO_SOURCE6: Ipv6Addr = Ipv6Addr::from_bits(u128::MAX);

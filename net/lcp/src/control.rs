@@ -71,7 +71,7 @@ struct Pair {
     addresses: Vec<(IpAddr, u8)>,
 }
 
-/// Is told in which namespace pairs came or went.
+/// Called with the namespace in which pairs came or went.
 type Observer = Rc<dyn Fn(Option<&str>)>;
 
 /// All pairs.
@@ -464,7 +464,7 @@ impl Lcp {
         }
     }
 
-    /// An interface goes: one with an image takes that with it, when everybody has been told; an image just goes.
+    /// An interface goes: one with an image takes that with it, when all observers know; an image just goes.
     fn forget(self: &Rc<Self>, interface: SwIfIndex) {
         let phy = if self.pairs.borrow().contains_key(&interface) {
             Some(interface)

@@ -186,7 +186,7 @@ fn packets_too_large_for_a_domain_are_cut_or_told_of() {
         assert!(checksum::verify(&inner[..20]) && inner[8] == 8);
         assert_eq!(u16::from_be_bytes([inner[6], inner[7]]), offset | more);
     }
-    // One that must not be cut: its sender is told.
+    // One that must not be cut: its sender gets an error.
     let packet = PacketBuilder::ethernet(FAR_MAC, bed.far.mac()).ip4(SERVER, CUSTOMER).ttl(9).dont_fragment();
     bed.router.send(&bed.far, long(packet).build());
     assert!(bed.access.received().is_empty());

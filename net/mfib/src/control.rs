@@ -260,7 +260,7 @@ pub struct Mfib {
     adjacencies: Rc<Adjacencies>,
     interfaces: Rc<Interfaces>,
     fib: Rc<Fib>,
-    /// What a client has not said again since it began to say everything.
+    /// What a client has not set again since it began to send everything.
     stale: RefCell<client_entries::Stale>,
     counter: Combined,
 }
@@ -268,7 +268,7 @@ pub struct Mfib {
 /// What becomes of the previous flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// It is still said.
+    /// They stay.
     More,
     /// They are removed, of the entry and of the members that are named.
     Exactly,

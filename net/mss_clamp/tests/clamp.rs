@@ -233,7 +233,7 @@ fn commands_set_and_show_it() {
     let shown = |router: &Router| run(router, "show interface tcp-mss-clamp", "").unwrap().to_text();
     run(&router, set, "interface=pg0 ip4 enable ip4-mss ip4-mss=1400 ip6 rx ip6-mss ip6-mss=1380").unwrap();
     assert_eq!(shown(&router), "pg0: ip4: rx tx mss 1400 ip6: rx mss 1380\n");
-    // What is not said stays.
+    // What is not given stays.
     run(&router, set, "interface=pg0 ip6 tx").unwrap();
     assert_eq!(shown(&router), "pg0: ip4: rx tx mss 1400 ip6: tx mss 1380\n");
     run(&router, set, "tx interface=pg0 ip4 ip4-mss ip4-mss=1300").unwrap();

@@ -99,7 +99,7 @@ pub fn look_up_in(pkt: &mut Packet<'_>, table: u32) {
     pkt.meta_mut().set_fib(Some(FibIndex(table)));
 }
 
-/// Whether the packet's way ends here: its sender is told before its source is another's.
+/// Whether the packet's way ends here: its sender gets an error before its source is another's.
 #[inline(always)]
 pub fn is_expiring(pkt: &Packet<'_>) -> bool {
     pkt.data().get(8).is_some_and(|ttl| *ttl <= 1)

@@ -61,7 +61,7 @@ pub struct SessionDirection {
     pub peer: u32,
     /// What it is.
     pub marks: Marks,
-    /// Which timeout it has; of TCP, what this direction has said.
+    /// Which timeout it has; of TCP, the flags that this direction has sent.
     pub state: State,
     bytes_high: u16,
     bytes_low: u32,

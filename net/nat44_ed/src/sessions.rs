@@ -121,7 +121,7 @@ pub struct Sessions {
     pub affinity: Affinity,
     /// Numbers that no sender can guess.
     pub random: Random,
-    /// What happened since the main thread was told, while it is to be told.
+    /// Events since the last report to the main thread, while it wants them.
     events: Vec<(Event, Session)>,
     is_listed: bool,
 }

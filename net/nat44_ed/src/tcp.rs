@@ -1,4 +1,4 @@
-//! What a session is in, and which timeout that gives it: of TCP, by what both sides have said.
+//! What a session is in, and which timeout that gives it: of TCP, by the flags that both sides have sent.
 //!
 //! A connection is established when SYN and ACK were seen from both sides (RFC 5382, REQ-2: in whatever order, so that both may open
 //! it at once), and closing from the first FIN or RST on (REQ-5): what was seen is forgotten then, so that it can be opened again.

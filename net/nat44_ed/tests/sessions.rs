@@ -163,7 +163,7 @@ fn udp_without_a_checksum_stays_without_and_ttl_ends_before_the_translation() {
     bed.send_inside(bytes);
     let frame = bed.outside.received_one();
     assert_eq!(frame[40..42], [0, 0]);
-    // A host that traces its way is told, with its own packet inside.
+    // A host that traces its way gets an error, with its own packet inside.
     let bytes = packet((HOST, bed.inside.mac()), asked, UDP, 0, 1, b"payload");
     bed.send_inside(bytes);
     let told = bed.inside.received_one();

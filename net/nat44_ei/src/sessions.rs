@@ -20,7 +20,7 @@ const TICK: u64 = 1_000_000_000 / TICKS;
 pub const LONGEST: u32 = Settings::LONGEST_TIMEOUT / TICKS as u32;
 /// Timers looked at in one go.
 const TIMERS_AT_ONCE: usize = 128;
-/// What happened to sessions that is remembered until it is told.
+/// Most events of sessions that are kept until they are reported.
 const MOST_EVENTS: usize = 4096;
 
 const UDP_TIMEOUT: Timeout = Timeout::new(0);
@@ -142,7 +142,7 @@ pub struct Sessions {
     pub users: Users,
     /// Numbers that are hard to guess.
     pub random: Random,
-    /// What is to be told to logs and to another router.
+    /// Events for logs and for another router.
     pub events: Vec<SessionNews>,
     /// Blocks of ports that hosts have.
     pub blocks: Blocks,

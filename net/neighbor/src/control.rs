@@ -77,9 +77,9 @@ pub struct Info<A> {
     pub neighbour: Neighbour,
     /// How long ago it was last confirmed.
     pub age: Duration,
-    /// How sure it is that it is there; `None` when the protocol does not doubt, or the operator said so.
+    /// How sure it is that it is there; `None` when the protocol does not doubt, or for an operator's entry.
     pub state: Option<State>,
-    /// What it said it is.
+    /// The role that it announced.
     pub role: Role,
 }
 
@@ -229,8 +229,8 @@ impl<P: Protocol> Neighbours<P> {
         self.installed.borrow().get(&key).is_some_and(|i| i.given == Some(i.known.mac))
     }
 
-    /// A station said which address it has; `state` is how sure that makes us that packets reach it, `proof` whether
-    /// it answered us. A static entry stays as it is.
+    /// A station claimed an address; `state` is how sure that makes us that packets reach it, `proof` whether it
+    /// answered us. A static entry stays as it is.
     ///
     /// # Errors
     /// As [`Neighbours::set`], but that a static entry is no error.

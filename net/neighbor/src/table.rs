@@ -18,7 +18,7 @@ use shoal_wire::MacAddress;
 pub enum Origin {
     /// The operator says so, whatever the network says.
     Static,
-    /// The neighbour said so.
+    /// From the neighbour's own messages.
     Dynamic,
 }
 
@@ -37,7 +37,7 @@ pub enum FibEntry {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
-    /// Somebody said so.
+    /// A claim of some host.
     Said,
     /// It answered a question of ours, or the operator entered it.
     Answered,

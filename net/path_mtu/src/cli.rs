@@ -81,7 +81,7 @@ fn learning(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::none())
 }
 
-/// What an error said, in seconds.
+/// What an error reported, in seconds.
 #[derive(Serialize)]
 struct EchoAnswer {
     mtu: u16,

@@ -42,7 +42,7 @@ type Key = (u32, IpAddr);
 #[derive(Clone, Copy)]
 struct Known {
     fib: FibIndex,
-    /// What an operator or a client said.
+    /// The size that an operator or a client configured.
     said: Option<u16>,
     learnt: Option<Learnt>,
 }
@@ -61,7 +61,7 @@ pub struct PathMtus {
     all: RefCell<BTreeMap<Key, Known>>,
     /// How many of them are configured.
     said: Cell<usize>,
-    /// Those not said again since a replacement began.
+    /// Those not sent again since a replacement began.
     stale: RefCell<Option<BTreeSet<Key>>>,
     learning: RefCell<learn::State>,
 }
@@ -94,7 +94,7 @@ impl PathMtus {
     }
 
     /// Packets to a host are no longer than `mtu` from now on: IPv4 ones are cut, where they may be, and the senders of
-    /// others are told.
+    /// others get an error.
     ///
     /// # Errors
     /// The value is out of range, the address is no host's, or there is no such table; nothing is changed then.
@@ -183,7 +183,7 @@ impl PathMtus {
         all.iter().filter_map(row).collect()
     }
 
-    /// Those an operator or a client has said: table, host and the longest packet.
+    /// Those an operator or a client has configured: table, host and the longest packet.
     pub fn all_said(&self) -> Vec<(u32, IpAddr, u16)> {
         self.forget_tables();
         let said = |((table, peer), known): (&Key, &Known)| Some((*table, *peer, known.said?));

@@ -429,7 +429,7 @@ impl Punt {
         for (node, on) in nodes {
             self.graph.enable_feature(arc, node, ALL_INTERFACES, on)?;
         }
-        // As VPP: what this router has no use for is punted. Without a redirect its sender is told instead.
+        // As VPP: what this router has no use for is punted. Without a redirect its sender gets an error instead.
         let side = self.side(family);
         side.listeners.set_others(redirect.then(|| side.edge.get()));
         Ok(())

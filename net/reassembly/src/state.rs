@@ -34,7 +34,7 @@ pub struct Ticket {
     pub thread: u16,
     /// Not 0: it is for this router.
     pub for_us: u16,
-    /// Not 0: it is the first of a datagram that ended, and its sender is to be told.
+    /// Not 0: it is the first of a datagram that ended, and its sender is to get an error.
     pub told: u16,
     /// Bytes of the link's header in front of the network header, which is the front meanwhile.
     pub link: u16,
@@ -307,7 +307,7 @@ impl Items<Buffer> for Moving<'_, '_> {
     }
 }
 
-/// Notes in a fragment's ticket why its datagram ended, and whether its sender is told.
+/// Notes in a fragment's ticket why its datagram ended, and whether its sender gets an error.
 pub fn tell(pkt: &mut Packet<'_>, why: ReleaseReason, first: bool) {
     let ticket = pkt.scratch::<Ticket>();
     ticket.told = u16::from(first && why == ReleaseReason::Timeout);

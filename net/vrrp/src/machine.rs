@@ -55,7 +55,7 @@ pub struct Todo {
     pub was: Option<State>,
 }
 
-/// What another router said.
+/// Another router's advertisement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeerAdvertisement {
     /// Its priority.
@@ -168,7 +168,7 @@ impl Machine {
         }
     }
 
-    /// Another router said something.
+    /// Another router sent an advertisement.
     pub fn hear(&mut self, said: PeerAdvertisement, now: Nanos) -> Todo {
         let own = self.adjusted();
         match self.state {

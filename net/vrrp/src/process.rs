@@ -1,4 +1,4 @@
-//! What came is told to the control plane, and routes that are tracked are looked at.
+//! Received advertisements go to the control plane, and routes that are tracked are looked at.
 
 use std::rc::Rc;
 use std::time::Duration;

@@ -73,7 +73,7 @@ pub struct Trace {
 /// A neighbour is asked for by packets once in this time and thread, as VPP does; the control plane repeats every second. One
 /// packet that comes soon after a change is to be enough to see it.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// The control plane is told that packets go to a neighbour once in this time and thread.
+/// The control plane learns that packets go to a neighbour once in this time and thread.
 const USED: Duration = Duration::from_millis(100);
 
 /// The address to ask for, and which of our addresses to ask with.

@@ -219,7 +219,7 @@ impl Request for WantL2ArpTermEvents {
     }
 }
 
-/// A station said which address it has.
+/// A station claimed an address.
 #[derive(Message)]
 #[message(event)]
 pub struct L2ArpTermEvent {

@@ -1,4 +1,4 @@
-//! What becomes of stations over time: they are forgotten when they are silent or out of date, and clients are told.
+//! What becomes of stations over time: they are forgotten when they are silent or out of date, and clients get events.
 //!
 //! Only groups of buckets that hold something are looked at, some hundred stations at a time, and only when something can
 //! be found: after a flush, each minute while a domain forgets, and as often as a client wants to hear of news, where

@@ -117,7 +117,7 @@ impl Learn {
         entry.interface() == rx && !(entry.is_learned() && (stale || older()))
     }
 
-    /// A frame that says something new of its sender, unless another one of its frame has just said so.
+    /// A frame that brings news of its sender, unless another frame has just brought the same.
     #[cold]
     #[inline(never)]
     fn news(&self, search: &Search, rx: SwIfIndex, data: &L2Data, cx: &Cx<'_, Self>) -> Result<(), Error> {

@@ -84,7 +84,7 @@ pub(super) fn read(interfaces: &Interfaces, text: &str) -> Result<Spec, CliError
     let mut words: Words = words.into_iter().peekable();
     let mut spec = Spec {
         vip: Endpoint::NONE,
-        // VPP's, where it is not said.
+        // VPP's default.
         protocol: 6,
         is_real: false,
         flags: Flags::default(),

@@ -27,7 +27,7 @@ pub enum Next {
     /// To another host of this router.
     #[node("det44-hairpinning")]
     Hairpin,
-    /// Its sender is told why it does not go on.
+    /// Its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// Another thread has its session.

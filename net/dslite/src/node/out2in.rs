@@ -25,7 +25,7 @@ pub enum Next {
     /// Into a tunnel.
     #[node("ip6-lookup")]
     Lookup,
-    /// It has come too far: its sender is told.
+    /// It has come too far: its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// Another thread has its session.

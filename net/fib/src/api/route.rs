@@ -218,7 +218,7 @@ impl Request for IpRouteAddDelV2 {
     }
 }
 
-/// A route as clients are told it: its prefix and its paths.
+/// A route as clients receive it: its prefix and its paths.
 pub(super) fn told(fib: &Fib, route: &Route) -> (Prefix, Vec<FibPath>) {
     let Route { prefix, paths, .. } = route;
     let family = address::family(prefix);

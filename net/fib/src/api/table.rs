@@ -1,4 +1,4 @@
-//! `ip_table_*`: tables come, go, and are told.
+//! `ip_table_*`: tables come, go, and are listed.
 
 use shoal_adj::Family;
 use shoal_message::{Message, Retval, Text, Value};

@@ -1,4 +1,4 @@
-//! What `show ip fib` is told.
+//! The arguments of `show ip fib`.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -135,7 +135,7 @@ impl Fib {
 const CONFIG_SOURCES: [Source; 2] = [Source::Api, Source::Cli];
 
 impl Fib {
-    /// The next few prefixes of a walk for which an operator or a client has said paths, and those.
+    /// The next few prefixes of a walk for which an operator or a client has set paths, and those.
     pub(crate) fn next_said(&self, walk: &mut InOrder, mut act: impl FnMut(IpPrefix, Rc<[Path]>)) {
         let state = self.state.borrow();
         state.next_in_order(walk, |prefix, slot| {

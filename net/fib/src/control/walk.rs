@@ -155,7 +155,7 @@ pub enum Covering {
 pub enum Sweep {
     /// All that the API contributes.
     All,
-    /// What it has not said again since it was marked.
+    /// Paths that a client has not added again since they were marked.
     Marked,
 }
 

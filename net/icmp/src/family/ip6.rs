@@ -72,7 +72,7 @@ impl Family for Ip6 {
         }
         let icmp = headers.protocol() == IpProtocol::ICMP6;
         let message = pkt.data().get(headers.offset()..).unwrap_or_default();
-        // (e.1) and (e.2). What the headers hide may be an error, too; but what is wrong with them must be told.
+        // (e.1) and (e.2). What the headers hide may be an error, too; but what is wrong with them must be reported.
         let hidden = !whole && kind != Icmp6Type::PARAMETER_PROBLEM;
         if hidden || icmp && (later || quotes_an_error(message)) {
             return Err(Error::AboutIcmp);

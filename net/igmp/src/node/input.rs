@@ -22,7 +22,7 @@ pub(crate) const NAME: &str = "igmp-input";
 /// Sources of a query that are looked at; with more of them the whole group is reported.
 const MOST_SOURCES: usize = 16;
 
-/// Something a message said, after all checks.
+/// The content of a message, after all checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fact {
     /// A router asks.

@@ -159,7 +159,7 @@ impl Interfaces {
         self.keep(index, |kept| {
             let key = (arc.to_owned(), feature.to_owned());
             match kept.features.get(&key) {
-                // Back to what it was before anybody said anything.
+                // Back to the default.
                 Some(said) if *said != on => drop(kept.features.remove(&key)),
                 None if before != on => drop(kept.features.insert(key, on)),
                 _ => {}

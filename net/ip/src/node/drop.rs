@@ -1,8 +1,8 @@
-//! `ip4-drop`, `ip6-drop`: packets that have no way, and what their senders are told. RFC 1812, 5.2.7.1; RFC 4443, 3.1.
+//! `ip4-drop`, `ip6-drop`: packets that have no way, and the errors to their senders. RFC 1812, 5.2.7.1; RFC 4443, 3.1.
 //! ip4-lookup -> **ip4-drop** -> error-drop | features of `ip4-drop` | ip4-icmp-error
 //!
-//! Packets whose sender is told do not end here and are not on the arc. A node that reports a missing route to the
-//! sender says [`Unreachables`].
+//! Packets whose sender gets an error do not end here and are not on the arc. A node that reports a missing route to
+//! the sender says [`Unreachables`].
 
 use std::marker::PhantomData;
 
@@ -16,7 +16,7 @@ use crate::{Headers, IpFamily, Unreachable, Unreachables};
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug)]
 pub enum Next<F> {
-    /// Its sender is told.
+    /// Its sender gets an error.
     IcmpError(PhantomData<F>),
     /// A feature.
     Feature(Edge),

@@ -40,7 +40,7 @@ pub enum Next {
     /// To a host on a connected network.
     #[node("ip4-glean")]
     Glean,
-    /// There is no way, and the sender may be told.
+    /// There is no way, and the sender may get an error.
     #[node("ip4-drop")]
     Drop,
     /// To the host.

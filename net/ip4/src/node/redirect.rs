@@ -52,7 +52,7 @@ impl Ip4Redirect {
         let source_routed = ip.header_len() > Ip4Header::LEN;
         let near = |address| self.addresses.is_on_link(pkt.rx(), address, cx.guard());
         let gateway = match adj.next_hop_ip4() {
-            // An IPv6 neighbour has no address that the sender could be told.
+            // An IPv6 neighbour has no address that could go into the redirect.
             0 if adj.next_hop().is_some() => return None,
             0 => ip.dst_u32(),
             next_hop => next_hop,

@@ -22,7 +22,7 @@ use super::links::{Links, groups};
 use super::{Ip6IfTable, Ip6LinkTable};
 use crate::edges::Ip6Edges;
 
-/// An address came or went. When it is told, it has. A link-local one comes as a prefix of one address.
+/// An address came or went. When it is reported, it has. A link-local one comes as a prefix of one address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressEvent {
     /// The interface has the address.

@@ -17,7 +17,7 @@ pub enum Use {
 }
 
 impl Ip6 {
-    /// An address that an interface has was made of what the network said, for as long as it has it.
+    /// An address that an interface has was made of what the network advertised, for as long as it has it.
     pub fn set_learnt(&self, interface: SwIfIndex, address: Ipv6Addr) {
         let known = self.on.borrow().get(&interface).cloned();
         if let Some(mut on) = known

@@ -29,7 +29,7 @@ pub enum Next {
     /// To this router.
     #[node("ip6-local")]
     Local,
-    /// There is no way, and the sender may be told.
+    /// There is no way, and the sender may get an error.
     #[node("ip6-drop")]
     Drop,
     /// To the host.

@@ -1,4 +1,4 @@
-//! `sw_interface_ip6nd_ra_*`: what hosts of a link are told.
+//! `sw_interface_ip6nd_ra_*`: advertisements to hosts of a link.
 
 use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
 use shoal_ip6::Ip6;

@@ -210,8 +210,8 @@ impl Nd {
         }
     }
 
-    /// Somebody else has, or wants, an address of this router. RFC 4862 5.4.5: it is not used, and the operator is
-    /// told. One that was ours already stays ours: a later station has to yield.
+    /// Somebody else has, or wants, an address of this router. RFC 4862 5.4.5: it is not used, and the operator gets a
+    /// message. One that was ours already stays ours: a later station has to yield.
     pub(super) fn claimed(&self, key: Key, mac: MacAddress) {
         let now = self.now();
         let (was, left, complain) = {

@@ -84,20 +84,20 @@ impl Nd {
         Some((neighbour.mac, self.neighbours.state(key).unwrap_or(State::Stale)))
     }
 
-    /// A station that asks said where it is.
+    /// A station that asks gave its link-layer address.
     pub(super) fn solicited(&self, key: Key, mac: MacAddress) {
         let role = self.neighbours.role(key);
         self.apply(key, by_solicitation(self.known(key), mac), role);
     }
 
-    /// A station said where an address is.
+    /// A station gave the link-layer address of an address.
     pub(super) fn advertised(&self, key: Key, mac: Option<MacAddress>, flags: NaFlags) {
         let asked = if self.neighbours.is_asked(key) { Asked::Yes } else { Asked::No };
         let role = if flags.contains(NaFlags::ROUTER) { Role::Router } else { Role::Host };
         self.apply(key, by_advertisement(self.known(key), asked, mac, flags), role);
     }
 
-    /// A router said where it is (6.3.4).
+    /// A router gave its link-layer address (6.3.4).
     pub(super) fn advertised_router(&self, key: Key, mac: MacAddress) {
         match by_solicitation(self.known(key), mac) {
             Verdict::Ignore => self.neighbours.set_role(key, Role::Router),

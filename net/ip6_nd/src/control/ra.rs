@@ -187,7 +187,7 @@ impl Nd {
         self.radv.borrow().get(&interface).map(|r| r.config.clone()).unwrap_or_default()
     }
 
-    /// Changes what is advertised on an interface; hosts are told soon.
+    /// Changes what is advertised on an interface; hosts hear it soon.
     ///
     /// # Errors
     /// There is no such Ethernet interface, or a value is out of range; nothing is changed then.
@@ -227,7 +227,7 @@ impl Nd {
         spoken && self.is_up(interface) && !self.ra_config(interface).suppressed() && !self.is_host(interface)
     }
 
-    /// An interface is about to be a host's. RFC 4861 6.2.5: hosts that heard of this router are told that it is one no
+    /// An interface is about to be a host's. RFC 4861 6.2.5: hosts that heard of this router hear that it is one no
     /// more.
     pub(super) fn stop_advertising(&self, interface: SwIfIndex) {
         let said = self.radv.borrow().get(&interface).is_some_and(|radv| radv.last.is_some());
@@ -269,7 +269,7 @@ impl Nd {
             radv.next = Some(due);
             radv.to = alone.then_some((from, mac));
         } else {
-            // More than one asks: all are told.
+            // More than one asks: all get the answer.
             radv.to = None;
             radv.unanswered = radv.unanswered.wrapping_add(1);
         }

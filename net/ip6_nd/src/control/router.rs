@@ -14,7 +14,7 @@ use crate::fact::AdvertisedLink;
 /// Most routers remembered of one link: a host that makes up more finds no more room.
 const MOST_ROUTERS: usize = 32;
 
-/// What a router said last.
+/// A router's last advertisement.
 #[derive(Clone, Copy)]
 pub(crate) struct ReceivedAdvertisement {
     pub(crate) said: AdvertisedLink,
@@ -23,7 +23,7 @@ pub(crate) struct ReceivedAdvertisement {
 }
 
 impl Nd {
-    /// Routers heard on an interface, and what they said last.
+    /// Routers heard on an interface, and their last advertisements.
     pub(crate) fn routers(&self, interface: SwIfIndex) -> Vec<(Ipv6Addr, ReceivedAdvertisement)> {
         self.routers.borrow().range(of(interface)).map(|((_, from), heard)| (*from, *heard)).collect()
     }

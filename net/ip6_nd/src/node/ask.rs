@@ -77,7 +77,7 @@ pub struct Trace {
 /// A neighbour is asked for by packets once in this time and thread; the control plane repeats every second. As for
 /// ARP, one packet that comes soon after a change is to be enough to see it.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// The control plane is told that packets go to a neighbour once in this time and thread.
+/// The control plane learns that packets go to a neighbour once in this time and thread.
 const USED: Duration = Duration::from_millis(100);
 
 /// The address to ask for, and which of our addresses to ask with.
@@ -102,7 +102,7 @@ impl Solicitor {
         Solicitor { eyes, adjacencies, wait, asked: Throttle::new(INTERVAL), used: Throttle::new(USED) }
     }
 
-    /// How often the control plane was told lately on this thread that packets go to a neighbour.
+    /// How often the control plane learnt lately on this thread that packets go to a neighbour.
     pub(crate) fn told_used(&self, interface: SwIfIndex, next_hop: Ipv6Addr, cx: &FrameCx<'_>) -> u32 {
         self.used.hit(cx.thread(), key(interface, next_hop), cx.now())
     }

@@ -62,7 +62,7 @@ pub(crate) struct Ip6Redirect {
     pub(crate) allowance: Allowance,
 }
 
-/// What a sender is told.
+/// The redirect to a sender.
 struct BetterHop {
     us: Ipv6Addr,
     sender: Ipv6Addr,
@@ -86,7 +86,7 @@ impl Ip6Redirect {
         }
         let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
         let mac = adj.ethernet_rewrite()?.first_chunk().copied().map(MacAddress)?;
-        // An IPv4 neighbour (RFC 8950 the other way round) has no address that the sender could be told.
+        // An IPv4 neighbour (RFC 8950 the other way round) has no address that could go into the redirect.
         let Some(IpAddr::V6(target)) = adj.next_hop() else { return None };
         // A host needs no way to itself.
         if target == sender {

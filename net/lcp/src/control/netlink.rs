@@ -1,4 +1,4 @@
-//! How well Linux is followed: what it said, what listings found that was not known, and which routes wait.
+//! How well Linux is followed: its messages, what listings found that was not known, and which routes wait.
 // A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
 #![allow(clippy::ref_option)]
 

@@ -79,7 +79,7 @@ fn routes_that_name_a_next_hop_follow_it_and_go_with_it() {
     let path = |a: &str| Path::next_hop(a.parse::<IpAddr>().unwrap(), phy.index());
     let (to4, to6) = ("198.51.100.0/24", "2001:db8:5::/48");
     let silent = || HostWay::Via(Vec::new());
-    // The number is told after the route, which waits.
+    // The number comes after the route, which waits.
     hear(&router, [by(to4, 1, silent())]);
     assert!(!given(&router, to4, &[path("10.0.0.7")]));
     hear(&router, [one(1, "10.0.0.7"), one(2, "10.0.0.8")]);

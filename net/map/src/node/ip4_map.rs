@@ -31,7 +31,7 @@ pub enum Next {
     /// The same, to a next hop that is set.
     #[node("ip6-rewrite")]
     Rewrite,
-    /// Its sender is told why it does not go on.
+    /// Its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// It is for no customer.

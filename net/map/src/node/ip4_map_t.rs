@@ -26,7 +26,7 @@ pub enum Next {
     /// The same, to a next hop that is set.
     #[node("ip6-rewrite")]
     Rewrite,
-    /// It has come too far: its sender is told.
+    /// It has come too far: its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// It is for no customer.

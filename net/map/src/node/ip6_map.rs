@@ -24,7 +24,7 @@ pub enum Next {
     /// The same, to a next hop that is set.
     #[node("ip4-rewrite")]
     Rewrite,
-    /// Its sender is told that it may not send it.
+    /// Its sender gets an error: it may not send it.
     #[node("ip6-icmp-error")]
     IcmpError,
     /// It is from no customer.
@@ -96,7 +96,8 @@ impl Ip6Map {
         Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }
 
-    /// An error about a tunnel's packet is told to the sender of the packet in the tunnel, from the address that is set.
+    /// An error about a tunnel's packet is sent to the sender of the packet in the tunnel, from the address that is
+    /// set.
     fn relay(pkt: &mut Packet<'_>, settings: &Settings) -> Result<(), Error> {
         const CARRIED: usize = Ip6Header::LEN + ICMP_HEADER;
         let source = settings.icmp_source.ok_or(Error::IcmpRelay)?;

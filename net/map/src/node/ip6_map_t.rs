@@ -27,7 +27,7 @@ pub enum Next {
     /// The same, to a next hop that is set.
     #[node("ip4-rewrite")]
     Rewrite,
-    /// Its sender is told why it does not go on.
+    /// Its sender gets an error.
     #[node("ip6-icmp-error")]
     IcmpError,
     /// It is from no customer.

@@ -1,4 +1,4 @@
-//! What a client says of entries: it takes the place of what it said before, and what it does not say again may go.
+//! Entries as clients set them: a new setting replaces the previous one, and what is not set again may go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use super::{Change, How, Member, Mfib, Place, Prefix, Source, take_back};
 use crate::table::EVERY_TABLE;
 use crate::{EntryFlags, MfibError};
 
-/// What is not said again, by table.
+/// What is not set again, by table.
 pub(super) type Stale = BTreeMap<(Family, FibIndex), BTreeSet<Prefix>>;
 
 /// A packet that raised a signal.

@@ -82,7 +82,7 @@ pub struct Nat44 {
     state: RefCell<State>,
     syslog: Rc<Syslog>,
     told: Receiver<ThreadEvent>,
-    /// Sessions that commands have ended, of which collectors are still to be told.
+    /// Sessions that commands have ended, which collectors do not know yet.
     ended: RefCell<VecDeque<(SessionEvent, Session)>>,
     export: Export,
 }

@@ -26,7 +26,7 @@ use crate::show::Flow;
 /// Where a packet may go that has come as far as it may.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Its sender is told.
+    /// Its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
 }
@@ -76,7 +76,7 @@ pub(super) enum Disposition {
         /// Whether it was translated.
         translated: bool,
     },
-    /// Its sender is told that it came too far.
+    /// Its sender gets an error that it came too far.
     Expired,
 }
 

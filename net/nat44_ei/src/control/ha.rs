@@ -171,7 +171,7 @@ impl Replication {
         Ok(Replication { state: RefCell::default(), counts: Counts::new(graph)?, heard, bell, rung })
     }
 
-    /// Seconds after which a used session is told again; 0: there is no other router.
+    /// Seconds after which a used session is sent again; 0: there is no other router.
     pub fn refresh(&self) -> u32 {
         self.state.borrow().failover.map_or(0, |failover| failover.refresh.max(1))
     }

@@ -51,7 +51,7 @@ const SV: &[&str] = &["ip4-sv-reassembly-feature"];
 const SV_OUTPUT: &[&str] = &["ip4-sv-reassembly-output-feature"];
 /// Frames that wait between two of VPP's workers.
 const QUEUE_LENGTH: u32 = 64;
-/// Changes of sessions that wait to be told.
+/// Changes of sessions that wait to be sent.
 const WAITING: usize = 1 << 14;
 
 /// What is configured while NAT is on.

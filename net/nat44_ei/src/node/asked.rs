@@ -20,7 +20,7 @@ pub enum Disposition {
     Translated(Option<u32>),
     /// The same, and it goes to a host whose sessions are on another thread.
     Elsewhere(usize),
-    /// Its sender is told that it came too far.
+    /// Its sender gets an error that it came too far.
     Expired,
 }
 

@@ -24,7 +24,7 @@ use crate::shared::Shared;
 /// Where a packet may go, beside the next feature.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Its sender is told that it has come as far as it may.
+    /// Its sender gets an error: it has come as far as it may.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// Another thread has the session of the host it goes to.

@@ -35,7 +35,7 @@ pub enum Next {
     /// As an IPv4 packet to another host of this router.
     #[node("nat64-hairpinning")]
     Hairpin,
-    /// It has come too far, or is too long: its sender is told.
+    /// It has come too far, or is too long: its sender gets an error.
     #[node("ip6-icmp-error")]
     IcmpError,
     /// Another thread has its session.

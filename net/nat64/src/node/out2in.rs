@@ -29,7 +29,7 @@ pub enum Next {
     /// As an IPv6 packet.
     #[node("ip6-lookup")]
     Lookup,
-    /// It has come too far, or is too long: its sender is told.
+    /// It has come too far, or is too long: its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// Another thread has its session.

@@ -45,7 +45,7 @@ impl fmt::Display for State {
     }
 }
 
-/// What a neighbour said it is.
+/// The role that a neighbour announced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -129,7 +129,7 @@ impl<P: Protocol> Neighbours<P> {
         self.reach.borrow().state(key)
     }
 
-    /// What a neighbour said it is.
+    /// The role that a neighbour announced.
     pub fn role(&self, key: Key<P::Addr>) -> Role {
         self.reach.borrow().role(key)
     }

@@ -11,7 +11,7 @@ use shoal_interface::IfTable;
 
 use crate::control::Learning;
 
-/// An error said it, about a packet that this router may have sent.
+/// A size that an error reported, about a packet that this router may have sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fact {
     /// The table of the interface the error came in by.
