@@ -135,7 +135,7 @@ impl Signals {
 
 impl Shared {
     fn tell_guard(&self) {
-        // Full means that it has been told.
+        // Full means that a wake-up is waiting.
         let _ = self.to_guard.write(1);
     }
 

@@ -32,7 +32,7 @@ pub enum Error {
     Lost(io::Error),
     /// The router refused the session, in its own words.
     Refused(String),
-    /// What listens there does not speak as this router does; what it said.
+    /// What listens there does not speak as this router does; its first words.
     Foreign(PathBuf, String),
     /// The router has closed the session, in its own words.
     Closed(String),
@@ -133,7 +133,7 @@ impl Client {
     fn open(path: &Path) -> Result<Self, Error> {
         let mut stream = Connection::open(path).map_err(Error::Lost)?;
         stream.set_read_timeout(Some(GREETING)).map_err(Error::Lost)?;
-        // A refused session may be closed already; then what the router said is there to read.
+        // A refused session may be closed already; then the router's message is there to read.
         let _ = stream.write_all(b"{\"shoal\":1}\n");
         let mut client = Self { reader: BufReader::new(stream), last_id: 0, prompt: String::new() };
         // The router greets telnet clients before it knows us.
@@ -253,7 +253,7 @@ impl Client {
         }
         let sent = self.reader.get_mut().write_all(format!("{request}\n").as_bytes());
         sent.map_err(|error| match self.read_value("") {
-            // It closed the session before, and said why.
+            // It closed the session before, with a reason.
             Ok(said) => Error::Closed(text_of(&said, "text").trim_end().to_owned()),
             Err(_) => Error::Lost(error),
         })?;

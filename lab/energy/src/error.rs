@@ -34,7 +34,7 @@ pub enum EnergyError {
     Agent {
         /// As given.
         agent: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// No usable RAPL domain.

@@ -73,7 +73,7 @@ pub struct Scenario {
     pub frame: usize,
 }
 
-/// All of them, in the order they run. The ruler is first: the others are told as ratios to it.
+/// All of them, in the order they run. The ruler is first: the others are given as ratios to it.
 pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ruler-fused",

@@ -31,7 +31,7 @@ impl Default for Limits {
     }
 }
 
-/// What a child said.
+/// A child's output.
 pub(crate) struct ChildOutput {
     pub(crate) answer: Vec<u8>,
     pub(crate) printed: String,
@@ -61,7 +61,7 @@ impl Drop for Group {
     }
 }
 
-/// Runs `program` by `python`, writes `request` to it, and gives back what it said.
+/// Runs `program` by `python`, writes `request` to it, and gives back its output.
 pub(crate) fn run(
     python: &Path,
     program: &Path,

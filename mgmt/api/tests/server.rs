@@ -342,7 +342,7 @@ fn what_is_no_message_is_counted_and_not_answered() {
         client.request(PING, 1, &[]);
         client.index = index;
         client.ping(2);
-        // Before it said who it is.
+        // Before it has introduced itself.
         let mut stranger = UnixStream::connect(&socket).unwrap();
         stranger
             .write_all(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 23, 0, 0, 0, 0, 0, 0, 0, 0])

@@ -259,7 +259,7 @@ fn sessions_that_say_nothing_give_way_to_new_ones() {
     let mut busy = server.json();
     busy.tell(json!({"id": 1, "execute": "test forever"}));
     assert_eq!(busy.hear()["stream"], "waiting\n");
-    // The one that has said nothing for longest goes first, the one whose command runs never.
+    // The one that has been idle for longest goes first, the one whose command runs never.
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(json.ask(json!({"id": 2, "execute": "show version"}))["ok"], true);
     let mut third = server.json();

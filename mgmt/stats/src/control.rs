@@ -160,7 +160,7 @@ pub fn start(control: &Rc<Control>) -> Result<(), InitError> {
     });
     stats.refresh();
     let (changed, changes) = channel(1);
-    // Full means that a change is told already.
+    // Full means that a change is announced already.
     graph.counters().observe(move || {
         let _ = changed.try_send(());
     });

@@ -262,7 +262,7 @@ impl Link {
         self.peek().is_some() && !self.gone.get()
     }
 
-    /// How long the client has said nothing; not at all while a command of it runs.
+    /// How long the client has been idle; not at all while a command of it runs.
     pub fn idle(&self) -> Duration {
         if self.busy.get() { Duration::ZERO } else { self.heard.get().elapsed() }
     }

@@ -2,13 +2,14 @@
 //!
 //! One socket speaks two protocols. Everybody is greeted with VPP's telnet options; a client that answers
 //! with the terminal type `vppctl` gets VPP's non-interactive protocol (a NUL byte after each executed line),
-//! any other gets a prompt. A client whose first byte is `{` speaks lines of JSON instead: see `json.rs`; it
-//! skips what the server said before the first `{`.
+//! any other gets a prompt. A client whose first byte is `{` speaks lines of JSON instead: see `json.rs`; it skips what
+//! the server sent before the first `{`.
 //!
 //! A client costs bounded memory: input lines of 1 MiB, 1 MiB of output that it has not read, and ten
 //! seconds in which it must read some of it. Answers as long as a table are made while it reads. When all sessions are
-//! in use, one that has said nothing for a minute gives way to a new one, and some are kept for the router's own user. A port also hears from web pages; a client that speaks HTTP is
-//! hung up on before any of its lines is taken for a command.
+//! in use, one that has been idle for a minute gives way to a new one, and some are kept for the router's own user. A
+//! port also hears from web pages; a client that speaks HTTP is hung up on before any of its lines is taken for a
+//! command.
 
 mod edit;
 mod json;

@@ -37,8 +37,8 @@ pub enum Place {
     None,
 }
 
-/// Finds a place among sessions, told by whose they are and for how long they have said nothing (not at all while a command
-/// runs). The one that has said nothing for longest gives way; the owner's give way to the owner only.
+/// Finds a place among sessions, given their owners and how long they have been idle (not at all while a command runs).
+/// The one that has been idle for longest gives way; the owner's give way to the owner only.
 pub fn place(sessions: &[(SessionOwner, Duration)], new: SessionOwner, limits: Limits) -> Place {
     let room = match new {
         SessionOwner::Owner => limits.most,
