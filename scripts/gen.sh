@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes generated files anew. With --check it writes them elsewhere and fails if the committed ones differ.
+# Rewrites generated files. With --check it writes them elsewhere and fails if the committed ones differ.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"

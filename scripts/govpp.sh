@@ -8,7 +8,7 @@ SHOAL=$(realpath "$SHOAL")
 [ -x "$SHOAL" ] || { echo "FAIL govpp: $SHOAL is not there: make build"; exit 1; }
 command -v go >/dev/null || { echo "FAIL govpp: there is no Go: make setup"; exit 1; }
 
-# The bindings are made anew each time: they are what a user would generate from the files installed.
+# The bindings are rebuilt each time: they are what a user would generate from the files installed.
 build=target/govpp
 rm -rf "$build"
 mkdir -p "$build"

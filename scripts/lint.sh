@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# lint.sh [CHECK...]: checks that read the source only, all of them if none is named. Each runs, whatever the others
-# said, and reports a line `ok NAME`, `FAIL NAME` or `SKIP NAME: reason`, as run-tests.sh counts them.
+# lint.sh [CHECK...]: checks that read the source only, all of them if none is named. Each runs, whatever the result of
+# the others, and reports a line `ok NAME`, `FAIL NAME` or `SKIP NAME: reason`, as run-tests.sh counts them.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"

@@ -24,7 +24,7 @@ fi
 # What tests start: with assertions and overflow checks, and of the same libraries as the test programs, so that these are
 # compiled once. `make build` makes what users run, which takes minutes longer; SHOAL and SHOALCTL name those or others.
 export SHOAL=${SHOAL:-$PWD/target/debug/shoal} SHOALCTL=${SHOALCTL:-$PWD/target/debug/shoalctl}
-# Nobody edits and builds again here: the compiler's notes for that would take 6 GB.
+# No source changes between builds here: the compiler's notes for that would take 6 GB.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 low=()
 
@@ -238,7 +238,7 @@ for word in "${words[@]}"; do
     continue
   fi
   for ((n = 0; n < ${#lanes[@]}; n++)); do
-    # Whoever compiles waits for whoever forwards.
+    # A lane that compiles waits for lanes that forward.
     ([ "$n" -gt 0 ] || low=(nice -n 19); lane "${lanes[n]}") &
   done
   wait

@@ -383,8 +383,8 @@ struct shoal_driver {
   // Takes packets from a queue of the device and keeps them; returns how many slots `receive` needs for them, at
   // most `SHOAL_FRAME_SIZE`; 0 when there are none.
   uint32_t (*poll)(void *context, uint32_t device, uint32_t queue, uint32_t thread);
-  // Copies what `poll` has taken into slots: as many as `poll` said or, when buffers are short, fewer, or none; what
-  // does not fit is given up.
+  // Copies what `poll` has taken into slots: as many as `poll` returned or, when buffers are short, fewer, or none;
+  // what does not fit is given up.
   void (*receive)(void *context, struct shoal_burst *burst);
   // Copies packets out of slots and sends them.
   void (*send)(void *context, struct shoal_burst *burst);
@@ -396,8 +396,8 @@ struct shoal_driver {
   // `SHOAL_ARM_PACKETS`, when some had come before, which `poll` tells of; anything else when that cannot be now.
   // Since 1.2.
   int (*arm)(void *context, uint32_t device, uint32_t queue, uint32_t thread);
-  // After the sleep that `arm` came before, and before `poll`: packets wake nobody from here on, and the descriptor is
-  // not readable any more. Not called when `arm` could not. Since 1.2.
+  // After the sleep that `arm` came before, and before `poll`: packets wake no thread from here on, and the
+  // descriptor is not readable any more. Not called when `arm` could not. Since 1.2.
   void (*disarm)(void *context, uint32_t device, uint32_t queue, uint32_t thread);
 };
 

@@ -39,7 +39,7 @@ complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and not __fish_
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and not __fish_seen_subcommand_from ls get dump poll" -f -a "ls" -d 'List the names of counters'
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and not __fish_seen_subcommand_from ls get dump poll" -f -a "get" -d 'Print counters as they are now'
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and not __fish_seen_subcommand_from ls get dump poll" -f -a "dump" -d 'Print counters as they are now'
-complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and not __fish_seen_subcommand_from ls get dump poll" -f -a "poll" -d 'Print counters again and again, and follow a router that is started anew'
+complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and not __fish_seen_subcommand_from ls get dump poll" -f -a "poll" -d 'Print counters again and again, and follow a router that restarts'
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and __fish_seen_subcommand_from ls" -s s -l socket -d 'Socket of the segment [default: $SHOAL_STATS_SOCK, /run/shoal/stats.sock, ./stats.sock]' -r -F
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and __fish_seen_subcommand_from ls" -l json -d 'Print answers as JSON'
 complete -c shoalctl -n "__fish_shoalctl_using_subcommand stats; and __fish_seen_subcommand_from ls" -s h -l help -d 'Print help'

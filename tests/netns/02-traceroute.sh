@@ -10,7 +10,7 @@ for kind in '' -I '-T -p 9'; do
   sed -n 3p <<<"$out" | grep -q '10\.0\.2\.2' || fail "hop 2 is not host b (traceroute $kind): $out"
 done
 # A destination without a route: silence, as in VPP, or the router says so.
-in_a ping -c 1 -W 1 203.0.113.1 2>&1 | grep -qi 'unreachable' && fail "a destination unreachable that nobody wants"
+in_a ping -c 1 -W 1 203.0.113.1 2>&1 | grep -qi 'unreachable' && fail "an unwanted destination unreachable"
 ctl set ip unreachables on
 out=$(in_a ping -c 1 -W 1 203.0.113.1 2>&1)
 grep -qi 'unreachable' <<<"$out" || fail "no destination unreachable from the router: $out"

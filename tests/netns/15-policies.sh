@@ -40,13 +40,13 @@ lines() { grep -c . "$work/$1"; }
 captured() { [ "$(lines "$1")" -ge "$2" ]; }
 dropped() { ctl show errors | awk -v node="$1" '$2 == node && /uRPF Drop/ { n += $1 } END { print n + 0 }'; }
 
-# A spoofed source: host a has addresses that nobody gave to its network.
+# A spoofed source: host a has addresses that do not belong to its network.
 ip -n "$A" addr add 192.0.2.66/32 dev lo
 ip -n "$A" addr add 2001:db8:66::66/128 dev lo nodad
 capture spoofed eth0 "src 192.0.2.66 or src 2001:db8:66::66"
 in_a ping -c 2 -i 0.2 -W 1 -I 192.0.2.66 10.0.2.2 >/dev/null
 in_a ping -6 -c 2 -i 0.2 -W 1 -I 2001:db8:66::66 2001:db8:2::2 >/dev/null
-await 5 captured spoofed 4 || fail "spoofed packets did not arrive while nobody asked: $(cat "$work/spoofed")"
+await 5 captured spoofed 4 || fail "spoofed packets did not arrive while no check was on: $(cat "$work/spoofed")"
 before=$(lines spoofed)
 expect "urpf" ctl set urpf ip4 rx strict host-va
 expect "urpf" ctl set urpf ip6 rx strict host-va

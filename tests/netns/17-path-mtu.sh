@@ -73,7 +73,8 @@ grep -q 'nearest 1280' <<<"$out" || fail "no nearest value: $out"
 in_a ip route flush cache
 in_a ip -6 route flush cache
 
-# Host c is behind host b and a smaller link. The router's own packets are too long for that: it is told, and learns.
+# Host c is behind host b and a smaller link. The router's own packets are too long for that: it gets an error, and
+# learns.
 ip netns add "$C" || fail "cannot make a third host"
 ip -n "$B" link add toc mtu 1300 type veth peer name eth0 mtu 1300 netns "$C" || fail "cannot make a veth pair"
 ip netns exec "$B" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1

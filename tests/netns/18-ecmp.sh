@@ -22,7 +22,7 @@ cable "$C" vc 10.0.3.2/24 10.0.3.1
 attach vc 10.0.3.1/24
 cable "$D" vd 10.0.4.2/24 10.0.4.1
 attach vd 10.0.4.1/24
-# Every host has the destination; who gets a flow's packets is the router's choice.
+# Every host has the destination; which of them gets a flow's packets is the router's choice.
 n=0
 for end in "$A va" "$B vb" "$C vc" "$D vd"; do
   read -r ns port <<<"$end"

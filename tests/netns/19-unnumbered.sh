@@ -30,9 +30,9 @@ await 10 in_b ping -6 -c 1 -W 1 2001:db8:1::1 || fail "the router does not speak
 await 5 in_a ping -c 1 -W 1 10.0.1.1 || fail "the router does not answer host a"
 await 10 in_a ping -6 -c 1 -W 1 2001:db8:1::1 || fail "the router does not answer host a over IPv6"
 
-# Host a takes host b for a neighbour, asks, and nobody answers.
-in_a ping -c 2 -i 0.2 -W 1 10.0.1.50 >/dev/null && fail "somebody answers for host b, though nobody was told to"
-in_a ping -6 -c 2 -i 0.2 -W 1 2001:db8:1::50 >/dev/null && fail "somebody answers for host b over IPv6, though nobody was told to"
+# Host a takes host b for a neighbour, asks, and gets no answer.
+in_a ping -c 2 -i 0.2 -W 1 10.0.1.50 >/dev/null && fail "somebody answers for host b, without a setting for it"
+in_a ping -6 -c 2 -i 0.2 -W 1 2001:db8:1::50 >/dev/null && fail "somebody answers for host b over IPv6, without a setting for it"
 
 # Now the router does.
 expect "proxy" ctl set arp proxy table-ID 0 start 10.0.1.2 end 10.0.1.60

@@ -22,7 +22,7 @@ expect route ctl ip route add 2001:db8:18::/48 via 2001:db8:2::2
 await 5 in_a ping -c 1 -W 1 198.18.0.1 || fail "no answer from host b's IPv4 address"
 await 5 in_a ping -6 -c 1 -W 1 2001:db8:18::1 || fail "no answer from host b's IPv6 address"
 
-# Lengths as in the Internet's tables, roughly; the next hops are neighbours that nobody asks for.
+# Lengths as in the Internet's tables, roughly; the next hops are neighbours that are never asked for.
 python3 - "$ROUTES4" "$ROUTES6" "$work" <<'PYTHON' || fail "no table"
 import random, sys
 n4, n6, work = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

@@ -109,7 +109,7 @@ LINES
 grep -E '^create host-interface name xb|host-if xd|tap8|memif id 1 |vhost2|lcp create tap6' "$work/before" && fail "what was deleted is saved"
 [ "$(stat -c %a "$work/lib/startup.cli")" = 640 ] || fail "mode $(stat -c %a "$work/lib/startup.cli")"
 
-# The router is killed, and started anew with the same directory; its log begins anew, too.
+# The router is killed, and restarted with the same directory; its log starts empty, too.
 again() {
   local pid=$router
   [ -n "$pid" ] || fail "no router to kill"
@@ -134,7 +134,7 @@ size=$(stat -c %s "$work/lib/startup.cli")
 head -c "$((size * 3 / 4))" "$work/lib/startup.cli" >"$work/half"
 cat "$work/half" >"$work/lib/startup.cli"
 again
-logged 'startup.cli is cut off' || fail "nobody says that the file is cut off"
+logged 'startup.cli is cut off' || fail "the cut-off file is not reported"
 out=$(ctl show interface)
 grep -q '^inside' <<<"$out" || fail "nothing of the file was run: $out"
 out=$(ctl show configuration diff 1)

@@ -51,7 +51,7 @@ vdevs=()
 memif 0
 testpmd stranger 1 --forward-mode=rxonly --auto-start
 says_refused() { says 'refused peers [1-9]' ctl show memif; }
-await 20 says_refused || fail "nobody was refused: $(ctl show memif) $(tail -n 5 "$work/stranger.log")"
+await 20 says_refused || fail "no client was refused: $(ctl show memif) $(tail -n 5 "$work/stranger.log")"
 kill "$last"
 wait "$last" 2>/dev/null
 
@@ -147,7 +147,8 @@ testpmd mirror 1 --forward-mode=mac --auto-start --eth-peer=1,$mac1 --eth-peer=0
 await 20 up memif0/0 || fail "the mirror does not connect: $(ctl show memif) $(tail -n 5 "$work/mirror.log")"
 await 20 up memif0/1 || fail "the mirror does not connect: $(ctl show memif) $(tail -n 5 "$work/mirror.log")"
 pg0=$(ctl show hardware-interfaces pg0 | awk '/Ethernet address/ { print $3; exit }')
-# Whoever is not run for a while loses some on a machine of two cores: it is tried again until so many are back.
+# A program that does not run for a while loses some on a machine of two cores: it is tried again until so many are
+# back.
 count=500 tries=0
 expect "clear" ctl clear interfaces
 whole() { [ "$(sent pg1)" -ge $((2 * count)) ]; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A virtual machine behind vhost-user: Debian's kernel in QEMU. The guest pings a real host through the router and runs
-# iperf3 against it, in both families and both directions. Then the router is started anew, under the same guest; then the
+# iperf3 against it, in both families and both directions. Then the router restarts under the same guest; then the
 # hypervisor dies under load, and another one takes its place, which the router finds as a client; and that once more.
 #
 #   SECONDS_EACH=10 scripts/in-namespace.sh tests/netns/29-vhost-user.sh
@@ -49,7 +49,7 @@ port=VirtualEthernet0/0/0
 setup() {
   local out
   expect "interface address" ctl set interface ip address host-va 2001:db8:1::1/64
-  # The guest shall know a router again that was started anew.
+  # The guest should know a restarted router again.
   out=$(ctl create vhost-user socket vm.sock "$@" hwaddr 02:fe:00:00:00:01) || fail "create vhost-user: $out"
   [ "$out" = "$port" ] || fail "create vhost-user said: $out"
   expect "interface state" ctl set interface state "$port" up

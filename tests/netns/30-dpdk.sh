@@ -36,13 +36,13 @@ wrong "vdev net_null0 has no setting .num-rx-quues., did you mean .num-rx-queues
 wrong "net_nul0 is no virtual device of DPDK, did you mean .net_null" dpdk { no-pci no-hugetlb vdev net_nul0 }
 wrong "num-rx-queues 5, expected 1 to 1" dpdk { no-pci no-hugetlb vdev "net_af_packet0,iface=lo" { num-rx-queues 5 } }
 says "no dpdk_plugin.so" "$SHOAL" --check-config unix { nodaemon } plugins { path "$work" } dpdk { no-pci } ||
-  fail "a stanza that nobody reads is not said"
+  fail "a stanza without a reader is not reported"
 
 start_router plugins { path "$DPDK_PLUGIN" plugin dpdk_plugin.so { enable } } cpu { workers 1 } \
   dpdk { no-pci no-hugetlb dev default { num-rx-desc 512 } vdev "net_af_packet0,iface=va" { name east workers 0 } \
          vdev "net_af_packet1,iface=vb" { name west } vdev net_null0 { num-rx-queues 2 } }
 says 'DPDK Version' ctl show dpdk version || fail "$(ctl show dpdk version)"
-says 'without effect' cat "$work/shoal.log" && fail "the stanza is said to be without effect"
+says 'without effect' cat "$work/shoal.log" && fail "the stanza is reported to be without effect"
 
 # set_up NAME NUMBER: addresses, up; the hosts forget an address that was another device's.
 set_up() {
@@ -53,7 +53,7 @@ set_up() {
   ip -n "$B" neigh flush dev eth0
 }
 reaches() { in_a ping -c 1 -W 1 10.0.2.2 && in_a ping -6 -c 1 -W 1 2001:db8:2::2; }
-# all WORDS...: ping of which nothing may be lost.
+# all WORDS...: ping without any loss.
 all() {
   local out
   out=$(in_a ping -q "$@")
@@ -70,7 +70,7 @@ says 'hw_if_index .* tx queue .* len 98' ctl show trace || fail "no line of a tx
 says 'extended stats' ctl show hardware-interfaces east detail || fail "no counters of the device"
 says 'rx_good_packets' ctl show hardware-interfaces east detail || fail "$(ctl show hardware-interfaces east detail)"
 says '"lines"' ctl --json show dpdk buffer || fail "$(ctl --json show dpdk buffer)"
-says 'has no receive interrupts' ctl set interface rx-mode east interrupt || fail "interrupts are said to be there"
+says 'has no receive interrupts' ctl set interface rx-mode east interrupt || fail "interrupts are reported to be there"
 says 'net_af_packet0 has no receive interrupts' cat "$work/shoal.log" || fail "the log does not say that packet sockets have none"
 says 'rx interrupts: none' ctl show hardware-interfaces east || fail "$(ctl show hardware-interfaces east)"
 says 'rx queue 0: no interrupts' ctl show hardware-interfaces east detail || fail "$(ctl show hardware-interfaces east detail)"
@@ -260,7 +260,7 @@ for to in 10.0.2.2 2001:db8:2::2; do
   all -c 20 -i 0.02 -W 10 "$to"
   all -c 20 -i 0.02 -W 10 -s 8900 -M 'do' "$to"
 done
-# With full rings and chains DPDK's device (22.11) sends packets that nobody gave it, so TCP gets buffers that hold all.
+# With full rings and chains DPDK's device (22.11) sends stray packets, so TCP gets buffers that hold all.
 expect "detach" ctl dpdk detach dm
 expect "attach" ctl dpdk attach "net_memif0,role=client,id=0,bsize=9728,socket=$work/run/dpdk.sock,socket-abstract=no" mtu 9000 name dm
 set_up dm 9
@@ -304,7 +304,7 @@ interrupts() { ctl show hardware-interfaces tapped detail | sed -n 's/.*rx queue
 first() { in_r ping -q -c 10 -i 0.3 -W 1 10.0.12.1 | sed -n 's|.*= [0-9.]*/\([0-9.]*\)/.*|\1 ms|p'; }
 tap no-rx-interrupts
 says 'rx interrupts: not asked for' ctl show hardware-interfaces tapped || fail "$(ctl show hardware-interfaces tapped)"
-says 'has no receive interrupts' ctl set interface rx-mode tapped interrupt || fail "interrupts are there that nobody asked for"
+says 'has no receive interrupts' ctl set interface rx-mode tapped interrupt || fail "there are unwanted interrupts"
 naps=$(wakes 2) napping=$(first)
 expect "detach" ctl dpdk detach tapped
 tap

@@ -156,7 +156,7 @@ done
 for n in $all; do
   await 10 in_host "$n" ping -c 1 -W 1 "10.9.$n.1" || fail "no ping from host $n (${ports[n]})"
   await 10 in_host "$n" ping -c 1 -W 1 "2001:db8:9:$n::1" || fail "no ping by IPv6 from host $n (${ports[n]})"
-  await 10 listens "$(host_ns "$n")" 7000 || fail "nobody listens at host $n: $(cat "$work/serve$n.log")"
+  await 10 listens "$(host_ns "$n")" 7000 || fail "there is no listener at host $n: $(cat "$work/serve$n.log")"
 done
 
 others=()

@@ -73,7 +73,7 @@ wait "$readers" || fail "the readers failed: $(cat "$work/readers")"
 wait "$pinging" || fail "pings were lost: $(cat "$work/ping")"
 read -r answers left megabytes most <"$work/readers"
 alive
-[ "$left" -gt 0 ] || fail "nobody left in the middle: $(cat "$work/readers")"
+[ "$left" -gt 0 ] || fail "no reader left in the middle: $(cat "$work/readers")"
 [ "$megabytes" -gt 10 ] || fail "only $megabytes MB were read"
 pings_answered "$work/ping" || fail "pings were lost: $(tail -2 "$work/ping")"
 slowest=$(awk -F/ '/^rtt/ { print $6 }' "$work/ping")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A VPP operator's first day: the start-up file of VPP's package, a script of VPP's commands, VPP's clients with their
-# defaults, a restart, and two routers side by side. In namespaces of network and files of its own, so that /run/vpp,
-# /var/lib/shoal and /var/log are nobody else's.
+# defaults, a restart, and two routers side by side. In namespaces of network and files of its own, so that it shares
+# /run/vpp, /var/lib/shoal and /var/log with no other program.
 if [ -z "${FIRST_DAY:-}" ]; then
   unshare -mn true 2>/dev/null || { echo "SKIP 37-vpp-first-day: no namespaces here"; exit 0; }
   FIRST_DAY=1 exec unshare -mn "$0"

@@ -66,7 +66,7 @@ says "mtu = 1300\|mtu=1300" cat "$work/big" || fail "the sender was not told the
 expect "the port's MTU" ctl set interface mtu 0 tap0.200
 in_a ip route flush cache
 
-# TCP both ways: whole segments from TAPs and veths, cut or completed by whoever sends them on the wire.
+# TCP both ways: whole segments from TAPs and veths, cut or completed by the sender on the wire.
 in_b iperf3 -s -D -I "$work/iperf.pid" --logfile "$work/iperf.log"
 await 5 listens "$B" 5201 || fail "iperf3 does not listen"
 rates=

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Real hosts behind NAT44: host a shares an address of the router towards host b. TCP, UDP, ping and traceroute go out, a port
-# leads in, two hosts inside reach each other by the outside port, and what nobody asked for stays outside.
+# Real hosts behind NAT44: host a shares an address of the router towards host b. TCP, UDP, ping and traceroute go out,
+# a port leads in, two hosts inside reach each other by the outside port, and unexpected packets stay outside.
 . "$(dirname "$0")/lib.sh"
 need ping tcpdump iperf3 traceroute curl python3
 begin cpu { workers 1 }
@@ -27,12 +27,12 @@ expect "udp" in_a iperf3 -c 10.0.2.2 -p 5202 -u -b 20M -t 2 -R
 says "10.0.1.1" in_a traceroute -n -w 2 -q 1 10.0.2.2 || fail "traceroute does not show the router"
 says "10.0.2.2" in_a traceroute -n -w 2 -q 1 10.0.2.2 || fail "traceroute does not show the host"
 
-# A port that nobody serves: the RST, and the ICMP error, come back to who asked.
+# A closed port: the RST, and the ICMP error, come back to the client.
 says "refused" in_a bash -c ': </dev/tcp/10.0.2.2/9' || fail "a refused connection is not told"
 # traceroute has used up what Linux sends of these in a second.
 in_b sysctl -qw net.ipv4.icmp_ratelimit=0
 unreachable='import socket; s = socket.socket(type=2); s.settimeout(5); s.connect(("10.0.2.2", 9)); s.send(b"x"); s.recv(9)'
-says "refused" in_a python3 -c "$unreachable" || fail "a port that nobody serves is not told"
+says "refused" in_a python3 -c "$unreachable" || fail "a closed port is not reported"
 
 # A port leads to a's server; a second address of a is another host inside.
 ip -n "$A" addr add 10.0.1.3/24 dev eth0

@@ -37,7 +37,7 @@ put ctl hl0 10.0.9.1/24
 put ctl2 hl1 10.0.9.2/24
 put ctl2 va2 10.0.3.1/24
 put ctl2 vb2 10.0.4.1/24
-# The host is reached by its first address, through whichever cable works.
+# The host is reached by its first address, through any cable that works.
 expect "way to a" ctl2 ip route add 10.0.1.0/24 via 10.0.3.2 host-va2
 expect "way to b" ctl2 ip route add 10.0.2.0/24 via 10.0.4.2 host-vb2
 ip -n "$B" route add 203.0.113.0/24 via 10.0.2.1

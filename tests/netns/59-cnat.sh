@@ -17,7 +17,7 @@ for net in 198.51.100.0/24 203.0.113.0/24; do ip -n "$A" route replace "$net" vi
 expect "ip6 a" ctl set interface ip address host-va fd00:1::1/64
 expect "ip6 b" ctl set interface ip address host-vb fd00:2::1/64
 
-# Back ends: each tells its address, and whom it sees, and echoes lines as long as the connection lasts.
+# Back ends: each tells its address, and its client's, and echoes lines as long as the connection lasts.
 serve='import socketserver as s, sys, threading, socket
 class Tell(s.StreamRequestHandler):
   def handle(self):
@@ -43,7 +43,7 @@ expect "translation 6" ctl cnat translation add proto TCP vip fd00:99::1 80 to "
 expect "feature a" ctl set cnat feature host-va enable
 expect "feature b" ctl set cnat feature host-vb enable
 
-# `spread ADDRESS PORT N`: so many connections; how many each server has, and whom it sees.
+# `spread ADDRESS PORT N`: so many connections; how many each server has, and their clients.
 spread='import collections, socket, sys
 seen = collections.Counter()
 for n in range(int(sys.argv[3])):

@@ -154,7 +154,7 @@ guest_image() {
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin:/usr/local/bin HOME=/tmp
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp
 mkdir -p /dev/pts /dev/shm; mount -t devpts pts /dev/pts
-# What is printed here is for the test, and the kernel's own lines shall not break into it.
+# What is printed here is for the test, and the kernel's own lines must not break into it.
 dmesg -n 1
 say() { echo "GUEST $*"; }
 run() { if "$@" >/tmp/out 2>&1; then say "ok $*"; else say "FAILED $*"; sed 's/^/GUEST: /' /tmp/out; false; fi; }

@@ -96,9 +96,9 @@ def send_udp(host, port):
                 except TimeoutError:
                     pass
                 except ConnectionRefusedError:
-                    raise ValueError(f"UDP to {host}: nobody listens")
+                    raise ValueError(f"UDP to {host}: there is no listener")
                 except OSError as error:
-                    # A router has said so of the one before; the next goes in fragments.
+                    # A router has reported that for the one before; the next goes in fragments.
                     if error.errno != errno.EMSGSIZE:
                         raise
 

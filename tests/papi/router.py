@@ -113,7 +113,7 @@ class Port:
                 sw_if_index=self.index, is_add=True, prefix=f"{address}/{length}")
 
     def hosts(self):
-        """Says where the hosts are, so that nobody asks."""
+        """Adds the hosts as static neighbours, so that no request is sent."""
         for address in (self.host_ip4, self.host_ip6):
             self.router.api.ip_neighbor_add_del(is_add=True, neighbor={
                 "sw_if_index": self.index, "flags": 1, "mac_address": self.host_mac, "ip_address": address})

@@ -1,4 +1,5 @@
-//! `docs-check`: what a reader expects is there, in plain words, and nothing of the writer's machine is.
+//! `docs-check`: what a reader expects is there, in plain words, in comments too, and nothing of the
+//! writer's machine is.
 
 use crate::{Outcome, Result, files, words};
 use std::path::Path;
@@ -48,6 +49,9 @@ pub fn check() -> Result<Outcome> {
             if !file.starts_with("docs/reference/") {
                 violations.extend(words::violations(file, &text));
             }
+        }
+        if Path::new(file).extension().is_some_and(|e| e == "rs" || e == "sh") {
+            violations.extend(words::comment_violations(file, &text));
         }
     }
     if let (Some(table), Some(reasons)) = (files::read("Cargo.toml"), files::read("docs/dependencies.md")) {

@@ -1,4 +1,4 @@
-//! `sizes`: a file that nobody dares to split is how good code rots.
+//! `sizes`: huge files rot.
 
 use crate::{Outcome, Result, files};
 

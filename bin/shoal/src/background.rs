@@ -1,7 +1,7 @@
 //! Going to the background, as VPP does unless told otherwise.
 //!
 //! Not by forking: the program starts itself once more, away from the terminal, and the first process waits until
-//! the second says that it is ready, or has failed. So whoever ran the command sees every error and a true exit
+//! the second says that it is ready, or has failed. So the shell that ran the command sees every error and a true exit
 //! code, and nothing runs after a fork.
 
 use std::fs::{File, OpenOptions};

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use shoal_cli::Cli;
 use shoal_graph::process::channel;
 use shoal_module::Control;
-use shoal_module::cli::{Client, Form, Gone, Reader, Sink};
+use shoal_module::cli::{Client, ClientGone, Form, Reader, Sink};
 
 use crate::stop::Stop;
 
@@ -74,9 +74,9 @@ fn show(text: &str) {
 }
 
 impl Reader for Console {
-    fn write(&self, text: &str) -> Result<(), Gone> {
+    fn write(&self, text: &str) -> Result<(), ClientGone> {
         if self.is_gone() {
-            return Err(Gone);
+            return Err(ClientGone);
         }
         show(text);
         Ok(())

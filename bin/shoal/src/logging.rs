@@ -162,7 +162,7 @@ pub struct Log {
 }
 
 /// The log on the shelf, for its commands.
-pub struct Shelf(pub Arc<Log>);
+pub struct LogHandle(pub Arc<Log>);
 
 /// Where messages go, and which.
 #[derive(Debug)]
@@ -179,7 +179,8 @@ impl LogSettings {
         let unix = &startup.unix;
         LogSettings {
             kept: startup.logging.clone(),
-            // VPP logs to the terminal or to syslog; a router in the foreground whose terminal stays silent helps nobody.
+            // VPP logs to the terminal or to syslog; a router in the foreground whose terminal stays silent is of no
+            // use.
             stderr: unix.nosyslog || unix.nodaemon,
             syslog: !unix.nosyslog && !unix.interactive,
             file: unix.log.clone(),
@@ -200,7 +201,7 @@ pub fn install(settings: &LogSettings) -> Arc<Log> {
         let thread = std::thread::current();
         tracing::error!("thread {} panicked: {panic}", thread.name().unwrap_or("without a name"));
         eprintln!("shoal: {panic}");
-        // A router with half of its threads is worse than one that is started anew.
+        // A router with half of its threads is worse than one that restarts.
         std::process::abort();
     }));
     log
@@ -349,7 +350,7 @@ impl State {
     }
 
     fn put(&mut self, line: Line, keep: bool, send: bool) {
-        // Where a message cannot be written, there is nobody to tell.
+        // Where a message cannot be written, no other log is left.
         if keep && self.stderr {
             let _ = writeln!(std::io::stderr(), "{:<8} {:<12} {}", line.level.name(), line.class, line.text);
         }

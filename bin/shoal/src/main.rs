@@ -40,7 +40,7 @@ use shoal_config::{Input, Invocation, Machine, USAGE};
 use settings::Settings;
 
 /// The command line or the configuration is wrong.
-const MISTAKE: u8 = 2;
+const EXIT_BAD_CONFIG: u8 = 2;
 
 fn main() -> ExitCode {
     // For `make gen`: what docs/reference/cli.md holds.
@@ -148,7 +148,7 @@ fn name_as_vpp() {
     }
 }
 
-/// The machine as the doctor is told of it.
+/// The machine as described to the doctor.
 fn surroundings() -> shoal_doctor::Surroundings {
     use std::io::IsTerminal;
     let commands = modules::all().flat_map(|m| m.commands).map(|command| command.syntax);
@@ -162,7 +162,7 @@ fn surroundings() -> shoal_doctor::Surroundings {
 
 fn answer(outcome: &shoal_doctor::Outcome) -> ExitCode {
     use std::io::Write;
-    // Whoever reads may have seen enough: `shoal doctor | head`.
+    // The reader may have seen enough: `shoal doctor | head`.
     let _ = std::io::stdout().write_all(outcome.out.as_bytes());
     if !outcome.error.is_empty() {
         eprintln!("shoal: {}", outcome.error);
@@ -172,11 +172,11 @@ fn answer(outcome: &shoal_doctor::Outcome) -> ExitCode {
 
 fn complain(error: &dyn std::fmt::Display) -> ExitCode {
     eprintln!("shoal: {error}");
-    ExitCode::from(MISTAKE)
+    ExitCode::from(EXIT_BAD_CONFIG)
 }
 
 fn fail(error: &dyn std::fmt::Display) -> ExitCode {
-    // The log may go elsewhere; whoever started us looks here.
+    // The log may go elsewhere; the process that started us looks here.
     eprintln!("shoal: {error}");
     ExitCode::FAILURE
 }

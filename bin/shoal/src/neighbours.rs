@@ -88,7 +88,7 @@ fn unnumbered_interfaces() {
         ("set interface ip table pg2 7", "7"),
     ];
     refused(&mut router, show, &bad);
-    // Another lender needs no detour; whoever goes away takes what he lent with him.
+    // Another lender needs no detour; an interface that is deleted takes what it lent with it.
     ok(&mut router, "set interface unnumbered pg2 use pg1");
     assert!(ok(&mut router, show).contains("unnumbered, use pg1"));
     ok(&mut router, "set interface unnumbered del pg2");
@@ -102,7 +102,7 @@ fn neighbour_discovery_for_others() {
     ok(&mut router, "ip6 nd proxy 2001:db8::50 pg0");
     ok(&mut router, "ip6 nd proxy 2001:db8::50 pg0");
     let show = "show ip6 interface pg0";
-    // Whoever answers for an address listens where it is asked for.
+    // A router that answers for an address listens where it is asked for.
     assert!(ok(&mut router, show).contains("ff02::1:ff00:50"), "{}", ok(&mut router, show));
     let bad = [
         ("ip6 nd proxy ff02::1 pg0", "ff02::1"),

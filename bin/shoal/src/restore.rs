@@ -6,7 +6,7 @@ use shoal_cli::Cli;
 use shoal_module::Control;
 use shoal_running::{Configuration, Restoring, Saved};
 
-/// Failures that are told one by one; a file with more is something else, and the log has other things to say.
+/// Failures that are reported one by one; a file with more is something else, and the log has other things to say.
 const MOST_TOLD: usize = 100;
 
 /// What was saved, if anything was and can be read. Until it was run, nothing takes its place.

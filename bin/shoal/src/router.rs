@@ -18,7 +18,7 @@ use shoal_stats::Stats;
 
 use crate::console::Console;
 use crate::files::{PidFile, RuntimeDir};
-use crate::logging::{Log, Shelf};
+use crate::logging::{Log, LogHandle};
 use crate::settings::{Memory, Settings};
 use crate::signals::Signals;
 use crate::stop::Stop;
@@ -130,7 +130,7 @@ impl Router {
         let sockets = Sockets(Rc::clone(&control));
         control.put_rc(Rc::clone(&graph));
         let processes = control.put(Processes::new(graph.clock().clone()));
-        control.put(Shelf(Arc::clone(log)));
+        control.put(LogHandle(Arc::clone(log)));
         control.put(settings.sections);
         control.put(shoal_module::RuntimeDir(process.runtime_dir));
         control.put(settings.stats);

@@ -72,7 +72,7 @@ fn round(lines: &[&str]) -> String {
     text
 }
 
-/// What was said is what is shown, line by line, but for the headings.
+/// What was configured is what is shown, line by line, but for the headings.
 fn same(lines: &[&str]) {
     let text = round(lines);
     let found: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
@@ -145,7 +145,7 @@ fn packet_generators_and_features_by_name() {
         "set interface feature pg0 ip4-sv-reassembly-output-feature arc ip4-output",
         "set interface feature pg0 ip4-sv-reassembly-output-feature arc ip4-output disable",
     ]);
-    // A drawn MAC address is said; a feature that was switched on and off again is not.
+    // A drawn MAC address is saved; a feature that was switched on and off again is not.
     assert!(text.contains("pg0 hw-addr 02:fe:") && !text.contains("feature"), "{text}");
 }
 

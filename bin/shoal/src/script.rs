@@ -9,7 +9,7 @@ use shoal_module::cli::WIRE;
 
 use crate::settings::Settings;
 
-/// Faults that are told one by one.
+/// Faults that are reported one by one.
 const MOST_TOLD: usize = 100;
 
 /// What is wrong with the file, as far as that can be known before anything runs: words, not what they name. A line that

@@ -19,8 +19,8 @@ use shoal_plugin_host::Wanted;
 use crate::logging::LogSettings;
 use crate::{files, modules};
 
-/// Address space of the stats segment, whatever smaller size was asked for: pages that nobody touched cost
-/// nothing, and tables never have to move.
+/// Address space of the stats segment, whatever smaller size was asked for: untouched pages cost nothing, and tables
+/// never have to move.
 const STATS_BYTES: usize = 8 << 30;
 /// Smallest page that counts as huge.
 const HUGE: u64 = 2 << 20;
@@ -207,7 +207,7 @@ fn port(text: &str) -> Result<SocketAddr, String> {
 fn exposure(address: &Address) -> Option<String> {
     match address {
         Address::Tcp(address) if !address.ip().to_canonical().is_loopback() => Some(format!(
-            "unix cli-listen {address}: the command line asks nobody for a password, so whoever can reach this \
+            "unix cli-listen {address}: the command line asks for no password, so every host that can reach this \
              address controls the router; localhost with ssh in front of it is safer"
         )),
         _ => None,
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn nics_that_nobody_will_drive_are_named() {
+    fn nics_without_a_driver_are_named() {
         let line = missing_nics(&startup(
             "dpdk { dev default { num-rx-queues 2 } dev 0000:02:00.0 dev 0000:02:00.1 { name x } }",
         ));

@@ -19,7 +19,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use shoal_graph::pulse::Roster;
+use shoal_graph::stall::ThreadList;
 
 /// How long an orderly end may take. With [`LAST_WORDS`] less than two seconds.
 const LIMIT: Duration = Duration::from_millis(1500);
@@ -54,7 +54,7 @@ struct Shared {
     stage: AtomicU8,
     /// The main thread has read a signal that was not for the router: it ended a command of the console.
     dismissed: AtomicBool,
-    roster: OnceLock<Arc<Roster>>,
+    roster: OnceLock<Arc<ThreadList>>,
     /// Files to remove, a directory behind what is in it.
     leavings: Mutex<Vec<PathBuf>>,
 }
@@ -122,7 +122,7 @@ impl Signals {
     }
 
     /// These threads may turn out not to end.
-    pub fn watch(&self, roster: Arc<Roster>) {
+    pub fn watch(&self, roster: Arc<ThreadList>) {
         // There is one router in a process.
         let _ = self.shared.roster.set(roster);
     }
@@ -135,7 +135,7 @@ impl Signals {
 
 impl Shared {
     fn tell_guard(&self) {
-        // Full means that it has been told.
+        // Full means that a wake-up is waiting.
         let _ = self.to_guard.write(1);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use shoal_commit::{Back, Engine, Failure, Fault};
+use shoal_commit::{Engine, Failure, Fault, RollbackOutcome};
 use shoal_testkit::{Rng, Router};
 
 use crate::running::{router, shown, wait};
@@ -150,7 +150,7 @@ fn go_to_some_of(rng: &mut Rng, router: &mut Router, engine: &Engine, full: &str
                 assert!(lines.len() < count, "{errors:?}");
             }
             Err(Failure::Step { back, line, why }) => {
-                assert_eq!(back, Back::Whole, "`{line}': {why}");
+                assert_eq!(back, RollbackOutcome::Whole, "`{line}': {why}");
                 assert!(apart(&before, &shown(router)).is_empty(), "`{line}': {why}");
                 return None;
             }
@@ -198,7 +198,7 @@ fn a_commit_that_fails_at_any_step_ends_where_it_began() {
             for step in (0..steps).step_by(steps.div_ceil(MOST_FAULTS).max(1)) {
                 match lead(&mut router, &engine, to, Fault::At(step)) {
                     Err(Failure::Step { back, line, .. }) => {
-                        assert_eq!(back, Back::Whole, "case {case}, step {step}, `{line}'");
+                        assert_eq!(back, RollbackOutcome::Whole, "case {case}, step {step}, `{line}'");
                         let rest = apart(here, &shown(&mut router));
                         assert!(rest.is_empty(), "case {case}, step {step}, `{line}': {rest:#?}");
                         faults += 1;

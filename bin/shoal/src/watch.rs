@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use shoal_graph::pulse::{Change, Pulse, Roster};
+use shoal_graph::stall::{Change, StallMonitor, ThreadList};
 use shoal_graph::thread::ThreadShared;
 
 use crate::notify::Watchdog;
@@ -15,14 +15,14 @@ use crate::notify::Watchdog;
 const PERIOD: Duration = Duration::from_millis(250);
 
 /// Starts it; it ends with the process.
-pub fn start(roster: Arc<Roster>) -> io::Result<()> {
+pub fn start(roster: Arc<ThreadList>) -> io::Result<()> {
     std::thread::Builder::new().name("watch".into()).spawn(move || watch(&roster, Watchdog::wanted()))?;
     Ok(())
 }
 
-fn watch(roster: &Roster, mut watchdog: Option<Watchdog>) {
+fn watch(roster: &ThreadList, mut watchdog: Option<Watchdog>) {
     let period = watchdog.as_ref().map_or(PERIOD, |dog| PERIOD.min(dog.interval() / 2));
-    let mut pulse = Pulse::default();
+    let mut pulse = StallMonitor::default();
     loop {
         for (thread, change) in pulse.look(Instant::now(), &roster.threads()) {
             tell(&thread, change);

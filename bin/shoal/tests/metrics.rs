@@ -85,7 +85,7 @@ impl Drop for Router {
     }
 }
 
-/// A port that nobody had a moment ago.
+/// A port that was free a moment ago.
 fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
@@ -207,7 +207,7 @@ fn a_client_that_sends_byte_by_byte_is_told_that_it_takes_too_long() {
 }
 
 #[test]
-fn clients_that_only_sit_there_keep_nobody_out_for_long() {
+fn idle_clients_keep_no_client_out_for_long() {
     let router = Router::start();
     let idle: Vec<TcpStream> = (0..64).filter_map(|_| router.connect()).collect();
     let begun = Instant::now();

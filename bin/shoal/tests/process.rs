@@ -1,4 +1,4 @@
-//! The program as whoever starts it sees it: exit codes, files, sockets. Needs no privileges.
+//! The program as its parent process sees it: exit codes, files, sockets. Needs no privileges.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -322,7 +322,7 @@ fn a_damaged_configuration_does_not_stop_the_start() {
     let (said, log) = say(&place, "", "wait 0.5\nshow running-config\n");
     assert!(log.contains("startup.cli is cut off"), "{log}");
     assert!(said.contains("10.7.0.1/24") && !said.contains("ip route"), "{said}");
-    // A line that fails is told by its number, and the rest runs.
+    // A line that fails is reported by its number, and the rest runs.
     std::fs::write(&file, whole.replace("via 10.7.0.9", "via nowhere")).unwrap();
     let (said, log) = say(&place, "", "wait 0.5\nshow running-config\nwrite\n");
     assert!(log.contains("startup.cli:8: ") && log.contains("1 of 5 commands failed"), "{log}");

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use shoal_message::Retval;
 
 use crate::options::{Api, ApiAction};
-use connection::{Came, Connection, Error};
+use connection::{Connection, Error, ReceivedMessage};
 use description::{Count, Field};
 
 /// Does what the options ask for; false if the router refused.
@@ -40,7 +40,7 @@ fn parse(fields: Option<&str>) -> Result<Json, Error> {
     serde_json::from_str(text).map_err(|e| Error::Message(format!("'{text}' is no JSON: {e}")))
 }
 
-/// Prints a line; false when nobody reads any more.
+/// Prints a line; false when the reader has gone.
 fn print(line: &str) -> bool {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
@@ -88,12 +88,12 @@ fn shape(field: &Field) -> String {
 }
 
 /// One object on one line, its name first.
-fn line(came: &Came) -> String {
+fn line(came: &ReceivedMessage) -> String {
     json!({ "message": came.name, "fields": came.fields }).to_string()
 }
 
 /// Whether an answer says that the request was done; tells on standard error if not.
-fn is_good(came: &Came) -> bool {
+fn is_good(came: &ReceivedMessage) -> bool {
     let retval = came.fields.get("retval").and_then(Json::as_i64).unwrap_or(0);
     // More is there to be asked for, with the cursor.
     if retval < 0 && retval != i64::from(Retval::EAGAIN.0) {

@@ -26,13 +26,13 @@ pub struct Client {
 /// The router cannot be reached, or broke off.
 #[derive(Debug)]
 pub enum Error {
-    /// Nobody listens on any of these.
+    /// No router listens on any of these.
     NoRouter(Vec<(PathBuf, io::Error)>),
     /// The connection failed.
     Lost(io::Error),
     /// The router refused the session, in its own words.
     Refused(String),
-    /// What listens there does not speak as this router does; what it said.
+    /// What listens there does not speak as this router does; its first words.
     Foreign(PathBuf, String),
     /// The router has closed the session, in its own words.
     Closed(String),
@@ -73,7 +73,7 @@ impl std::error::Error for Error {}
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such socket; is the router running?".into(),
-        ErrorKind::ConnectionRefused => "nobody listens on it; the router has stopped".into(),
+        ErrorKind::ConnectionRefused => "no router listens on it; it has stopped".into(),
         ErrorKind::PermissionDenied => "not permitted; its group may connect, or root".into(),
         _ => error.to_string(),
     }
@@ -96,15 +96,15 @@ pub struct Answer {
 
 /// What comes before an answer.
 #[derive(Debug, Clone, Copy)]
-pub enum Meanwhile<'a> {
+pub enum Interim<'a> {
     /// What a command prints while it runs.
     Said(&'a str),
     /// A piece of an answer as long as a table: text, or JSON where it was asked for.
     Piece(&'a str),
 }
 
-/// Where that goes; `false`: nobody wants to read more of it.
-pub type Stream<'a> = &'a mut dyn FnMut(Meanwhile<'_>) -> bool;
+/// Where that goes; `false`: the reader wants no more of it.
+pub type Stream<'a> = &'a mut dyn FnMut(Interim<'_>) -> bool;
 
 /// One possibility at the cursor.
 #[derive(Debug, Clone)]
@@ -133,7 +133,7 @@ impl Client {
     fn open(path: &Path) -> Result<Self, Error> {
         let mut stream = Connection::open(path).map_err(Error::Lost)?;
         stream.set_read_timeout(Some(GREETING)).map_err(Error::Lost)?;
-        // A refused session may be closed already; then what the router said is there to read.
+        // A refused session may be closed already; then the router's message is there to read.
         let _ = stream.write_all(b"{\"shoal\":1}\n");
         let mut client = Self { reader: BufReader::new(stream), last_id: 0, prompt: String::new() };
         // The router greets telnet clients before it knows us.
@@ -175,9 +175,9 @@ impl Client {
                 continue;
             }
             match said_meanwhile(&reply, stream) {
-                Said::Answer => {}
-                Said::Meanwhile => continue,
-                Said::Enough => {
+                MessageKind::Answer => {}
+                MessageKind::Meanwhile => continue,
+                MessageKind::Enough => {
                     if !std::mem::replace(&mut enough, true) {
                         self.reader.get_mut().write_all(b"{\"interrupt\":true}\n").map_err(Error::Lost)?;
                     }
@@ -203,7 +203,7 @@ impl Client {
             if reply.get("id").is_some_and(|i| !i.is_null()) && reply.get("id") != Some(&id) {
                 continue;
             }
-            if !matches!(said_meanwhile(&reply, stream), Said::Answer) {
+            if !matches!(said_meanwhile(&reply, stream), MessageKind::Answer) {
                 continue;
             }
             if reply.get("done").is_some() {
@@ -253,7 +253,7 @@ impl Client {
         }
         let sent = self.reader.get_mut().write_all(format!("{request}\n").as_bytes());
         sent.map_err(|error| match self.read_value("") {
-            // It closed the session before, and said why.
+            // It closed the session before, with a reason.
             Ok(said) => Error::Closed(text_of(&said, "text").trim_end().to_owned()),
             Err(_) => Error::Lost(error),
         })?;
@@ -281,26 +281,26 @@ impl Client {
 }
 
 /// What a message of the router was.
-enum Said {
+enum MessageKind {
     Answer,
     Meanwhile,
-    /// The same, and nobody wants more of it.
+    /// The same, and the reader wants no more of it.
     Enough,
 }
 
 /// Shows what is no answer yet.
-fn said_meanwhile(reply: &Value, stream: Stream<'_>) -> Said {
+fn said_meanwhile(reply: &Value, stream: Stream<'_>) -> MessageKind {
     let text = |name: &str| reply.get(name).and_then(Value::as_str);
     let said = match (text("stream"), text("piece")) {
-        (Some(text), _) if flag(reply, "listing") => Meanwhile::Piece(text),
-        (Some(text), _) => Meanwhile::Said(text),
-        (None, Some(piece)) => Meanwhile::Piece(piece),
+        (Some(text), _) if flag(reply, "listing") => Interim::Piece(text),
+        (Some(text), _) => Interim::Said(text),
+        (None, Some(piece)) => Interim::Piece(piece),
         (None, None) => {
             let progress = text("progress").inspect(|text| show::progress(text));
-            return if progress.is_some() { Said::Meanwhile } else { Said::Answer };
+            return if progress.is_some() { MessageKind::Meanwhile } else { MessageKind::Answer };
         }
     };
-    if stream(said) { Said::Meanwhile } else { Said::Enough }
+    if stream(said) { MessageKind::Meanwhile } else { MessageKind::Enough }
 }
 
 fn answer_in(reply: &Value, as_json: bool) -> Answer {

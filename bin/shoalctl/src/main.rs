@@ -23,19 +23,19 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use client::Client;
-use options::{Api, ApiAction, Options, Own};
+use options::{Api, ApiAction, LocalCommand, Options};
 
 fn main() -> ExitCode {
     let mut options = Options::parse();
     match options.own.take() {
-        Some(Own::Stats(what)) => ended(stats::run(&what, options.json).map(|()| true)),
+        Some(LocalCommand::Stats(what)) => ended(stats::run(&what, options.json).map(|()| true)),
         // The router has commands of its own that begin so.
-        Some(Own::Api(Api { action: ApiAction::Other(words), .. })) => {
+        Some(LocalCommand::Api(Api { action: ApiAction::Other(words), .. })) => {
             options.command = std::iter::once("api".to_owned()).chain(words).collect();
             ended(run(&options))
         }
-        Some(Own::Api(what)) => ended(api::run(&what)),
-        Some(Own::NatLog(what)) => ended(nat_log::run(&what, options.json)),
+        Some(LocalCommand::Api(what)) => ended(api::run(&what)),
+        Some(LocalCommand::NatLog(what)) => ended(nat_log::run(&what, options.json)),
         None => ended(run(&options)),
     }
 }
@@ -59,13 +59,13 @@ fn run(options: &Options) -> Result<bool, client::Error> {
         return complete(&mut client, words).map(|()| true);
     }
     if !options.command.is_empty() {
-        let mut heard = ping::Heard::of(&options.command);
-        let mut stream = |said: client::Meanwhile<'_>| {
+        let mut heard = ping::PingOutput::of(&options.command);
+        let mut stream = |said: client::Interim<'_>| {
             heard.hear(said);
             show::stream(said)
         };
         let answer = client.execute(&options.command.join(" "), options.json, &mut stream, None)?;
-        heard.hear(client::Meanwhile::Said(&answer.text));
+        heard.hear(client::Interim::Said(&answer.text));
         return Ok(show::answer(&answer, "") && !heard.lost_all());
     }
     match &options.file {

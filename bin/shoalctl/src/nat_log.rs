@@ -177,7 +177,7 @@ fn name(protocol: Option<u8>) -> &'static str {
     }
 }
 
-/// Prints who had the port; false: no one did.
+/// Prints which host had the port; false: no host had it.
 ///
 /// # Errors
 /// What is asked for is none, or a file cannot be read.

@@ -16,7 +16,7 @@ from standard input if that is no terminal. `help` in a session lists the comman
 )]
 pub struct Options {
     #[command(subcommand)]
-    pub own: Option<Own>,
+    pub own: Option<LocalCommand>,
 
     /// Socket of the router, or HOST:PORT of its `cli-listen` [default: $SHOAL_CLI_SOCK, /run/shoal/cli.sock, /run/vpp/cli.sock, ./cli.sock]
     #[arg(short, long, value_name = "SOCKET")]
@@ -41,7 +41,7 @@ pub struct Options {
 
 /// What the client does by itself; anything else is the router's.
 #[derive(Debug, Subcommand)]
-pub enum Own {
+pub enum LocalCommand {
     /// Read counters straight from the router's memory
     Stats(Stats),
     /// Send any message of the binary API, as JSON
@@ -136,11 +136,11 @@ pub enum Action {
     },
     /// Print counters as they are now
     #[command(visible_alias = "dump")]
-    Get(What),
-    /// Print counters again and again, and follow a router that is started anew
+    Get(CounterSelection),
+    /// Print counters again and again, and follow a router that restarts
     Poll {
         #[command(flatten)]
-        what: What,
+        what: CounterSelection,
 
         /// Seconds between two rounds
         #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
@@ -153,7 +153,7 @@ pub enum Action {
 }
 
 #[derive(Debug, Args)]
-pub struct What {
+pub struct CounterSelection {
     /// Regular expressions; without one, every name
     #[arg(value_name = "PATTERN")]
     pub patterns: Vec<String>,

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
 
-use crate::client::Meanwhile;
+use crate::client::Interim;
 use crate::show;
 
 /// Shows a text: with the pager if it is longer than the screen (`rows`).
@@ -35,8 +35,8 @@ pub struct Pager {
 
 impl Pager {
     /// Shows what comes before an answer; false when its reader has left.
-    pub fn stream(&mut self, said: Meanwhile<'_>) -> bool {
-        let Meanwhile::Piece(text) = said else { return show::stream(said) };
+    pub fn stream(&mut self, said: Interim<'_>) -> bool {
+        let Interim::Piece(text) = said else { return show::stream(said) };
         if self.child.is_none() && !self.without {
             self.child = if std::io::stdout().is_terminal() { start() } else { None };
             self.without = self.child.is_none();

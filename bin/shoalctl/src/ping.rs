@@ -1,26 +1,26 @@
 //! The exit code of `ping`: as ping's, 1 when nothing came back.
 
-use crate::client::Meanwhile;
+use crate::client::Interim;
 
 /// What `ping` printed so far.
-pub struct Heard {
+pub struct PingOutput {
     is_ping: bool,
     text: String,
 }
 
-impl Heard {
+impl PingOutput {
     /// Listens if these words are a ping.
     pub fn of(words: &[String]) -> Self {
         let first = words.first().and_then(|words| words.split_whitespace().next());
-        Heard {
+        PingOutput {
             is_ping: first.is_some_and(|word| word.len() > 1 && "ping".starts_with(word)),
             text: String::new(),
         }
     }
 
     /// Takes what is printed; only the end counts.
-    pub fn hear(&mut self, said: Meanwhile<'_>) {
-        let (Meanwhile::Said(text) | Meanwhile::Piece(text)) = said;
+    pub fn hear(&mut self, said: Interim<'_>) {
+        let (Interim::Said(text) | Interim::Piece(text)) = said;
         if !self.is_ping {
             return;
         }
@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn a_ping_without_an_answer_has_failed() {
         let lost = |command: &str, said: &[&str]| {
-            let mut heard = Heard::of(&[command.to_owned()]);
+            let mut heard = PingOutput::of(&[command.to_owned()]);
             for text in said {
-                heard.hear(Meanwhile::Said(text));
+                heard.hear(Interim::Said(text));
             }
             heard.lost_all()
         };

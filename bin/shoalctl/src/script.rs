@@ -1,5 +1,5 @@
-//! Commands from a file or a pipe, one after the other, as `exec` runs a file: a line that fails is told with its place, and
-//! the others run all the same.
+//! Commands from a file or a pipe, one after the other, as `exec` runs a file: a line that fails is reported with its
+//! place, and the others run all the same.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};

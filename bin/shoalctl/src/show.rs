@@ -2,12 +2,12 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::client::{Answer, Meanwhile};
+use crate::client::{Answer, Interim};
 
 /// Prints what a command says while it runs, and long answers as they come.
-pub fn stream(said: Meanwhile<'_>) -> bool {
+pub fn stream(said: Interim<'_>) -> bool {
     match said {
-        Meanwhile::Said(text) | Meanwhile::Piece(text) => print(text),
+        Interim::Said(text) | Interim::Piece(text) => print(text),
     }
     true
 }

@@ -9,7 +9,7 @@ use regex::RegexSet;
 use serde_json::{Value as Json, json};
 use shoal_stats_client::{Client, Counter, Error as ReadError};
 
-use crate::options::{Action, Stats, What};
+use crate::options::{Action, CounterSelection, Stats};
 use crate::show;
 
 /// The counters cannot be shown.
@@ -130,7 +130,7 @@ fn list(client: &mut Client, pattern: &Pattern, json: bool) -> Result<(), Error>
 /// One round after the other, each after a line with the time; as JSON, each in one line.
 fn poll(
     client: &mut Client,
-    what: &What,
+    what: &CounterSelection,
     pattern: &Pattern,
     pause: Duration,
     count: Option<u64>,
@@ -149,7 +149,7 @@ fn poll(
                     format!("--- {time:.3}\n{}", print::as_text(&counters, what))
                 });
             }
-            // A router that is started anew is followed.
+            // A router that restarts is followed.
             Err(error @ (ReadError::Gone { .. } | ReadError::Handshake { .. } | ReadError::Busy)) => {
                 if !waiting {
                     eprintln!("shoalctl: {error}; waiting for it");

@@ -99,7 +99,7 @@ fn values_are_printed_as_text_and_as_json() {
 }
 
 #[test]
-fn polling_follows_a_router_that_is_started_anew() {
+fn polling_follows_a_router_that_restarts() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("stats.sock");
     let first = Server::new(socket.clone(), 7);

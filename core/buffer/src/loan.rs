@@ -13,12 +13,12 @@ const PAGE: usize = 2 << 20;
 /// the [`Part`] of memory that the borrower knows.
 ///
 /// Lending takes the token; what the borrower gives back is looked up here and becomes a token again only if it is in the
-/// book. So whatever a borrower says, no buffer gets a second token. While a buffer is lent, nothing of the router reads or
-/// writes it; when it comes back its header line is made anew, so the borrower may have written anywhere in it.
+/// book. So whatever a borrower says, no buffer gets a second token. While a buffer is lent, the router neither reads
+/// nor writes it; when it comes back its header line is rebuilt, so the borrower may have written anywhere in it.
 ///
-/// Whoever makes a borrower able to write (a system call, and therefore `unsafe`) promises that it leaves a buffer alone
-/// before the buffer is taken back here, or [`Loans::settle`] is called. A book that is dropped without it keeps its
-/// buffers from everybody: better lost than somebody else's.
+/// The code that makes a borrower able to write (a system call, and therefore `unsafe`) promises that it leaves a
+/// buffer alone before the buffer is taken back here, or [`Loans::settle`] is called. A book that is dropped without it
+/// keeps its buffers from everybody: better lost than somebody else's.
 pub struct Loans {
     pool: Arc<Pool>,
     memory: Memory,

@@ -67,7 +67,7 @@ impl Flags {
     pub const LOCALLY_ORIGINATED: Flags = Flags(1 << 7);
     /// The packet came as an Ethernet broadcast or multicast: nothing may answer it with an error.
     pub const LINK_MULTICAST: Flags = Flags(1 << 8);
-    /// Whether the sender ought to be told a shorter way was looked into already.
+    /// Whether a redirect to the sender was already considered.
     pub const REDIRECT_DONE: Flags = Flags(1 << 10);
     /// The packet was flooded in a bridge domain and is routed there, though its frame was for a group: with
     /// [`Flags::LINK_MULTICAST`].
@@ -76,7 +76,7 @@ impl Flags {
     pub const MIRRORED: Flags = Flags(1 << 15);
     /// A route has the packet bridged out of its interface, behind the link's header it came with.
     pub const BRIDGED_BY_ROUTE: Flags = Flags(1 << 16);
-    /// The layer-4 checksum was verified by whoever gave us the packet.
+    /// The layer-4 checksum was verified by the device or peer that gave us the packet.
     pub const L4_CHECKSUM_OK: Flags = Flags(1 << 9);
 
     /// How often a route had the packet received again, by another interface.

@@ -345,7 +345,7 @@ impl Packet<'_> {
         let Some(index) = std::mem::take(&mut meta.next).index() else { return Ok(None) };
         // SAFETY: the link was just taken off this packet's chain, and is nowhere else.
         let first = unsafe { memory.meta(index.get()) };
-        // It was in the middle of a chain, where nobody kept this.
+        // It was in the middle of a chain, where this length is not kept.
         first.rest = bytes.saturating_sub(u32::from(first.length));
         Ok(Some(Buffer::from_index(index)))
     }

@@ -48,7 +48,7 @@ impl Cache {
             let meta = pkt.meta_mut();
             if let Some(next) = meta.next.to_own() {
                 meta.next = Link::shared(next.get());
-                // SAFETY: an own link of this packet's chain, which is in nobody else's hands yet.
+                // SAFETY: a link of this packet's own chain, which no other thread has yet.
                 unsafe { memory.meta(next.get()) }.shares = Shares::new(1);
             }
         }

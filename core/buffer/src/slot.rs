@@ -2,8 +2,8 @@
 //!
 //! The first half of the line is for what one node says to the next ([`Packet::scratch`]): any node in between may write
 //! there. What has to last longer, past nodes of other features, is kept in a slot of the second half: claimed once, by
-//! its type, for all packets; no other feature is given the place. The key that the claim gives is the only way to it, so what a
-//! feature leaves in packets is read and written by those to whom it gives its key.
+//! its type, for all packets; no other feature is given the place. The key that the claim gives is the only way to it,
+//! so only code to which a feature gives its key reads and writes what the feature leaves in packets.
 //!
 //! A slot's content is as the last packet in the buffer left it until the feature writes it: write before you read.
 
@@ -89,10 +89,10 @@ pub enum SlotError {
         bytes: usize,
         /// Bytes that are left.
         left: usize,
-        /// Who has the others.
+        /// The owners of the others.
         others: Vec<&'static str>,
     },
-    /// Nobody claimed a place for the type.
+    /// No feature claimed a place for the type.
     Unclaimed(&'static str),
 }
 
@@ -122,7 +122,7 @@ struct Claim {
     by: &'static str,
 }
 
-/// Who has which place, in all packets of a router.
+/// The owner of each place, in all packets of a router.
 #[derive(Default)]
 pub struct Slots {
     claims: Vec<Claim>,

@@ -59,7 +59,7 @@ impl Bucket {
 
     /// The place of a flow with this tag.
     pub(crate) fn place_of(&self, tag: u8, flow: u32) -> Option<u32> {
-        Ones(self.matches(tag)).find(|&place| self.flow(place) == flow)
+        SetBits(self.matches(tag)).find(|&place| self.flow(place) == flow)
     }
 
     /// Puts a flow into a free place; false when there is none.
@@ -109,9 +109,9 @@ impl Bucket {
 }
 
 /// The numbers of the bits that are set, by rising number.
-pub(crate) struct Ones(pub(crate) u32);
+pub(crate) struct SetBits(pub(crate) u32);
 
-impl Iterator for Ones {
+impl Iterator for SetBits {
     type Item = u32;
 
     #[inline(always)]

@@ -8,8 +8,8 @@ use crate::table::FlowTable;
 
 /// A moment, in ticks of the caller's choice that count upwards: a second, or a tenth, suits flows.
 ///
-/// A flow keeps 28 bits of it. A table that is not told the time for 2^27 ticks, which are four years of seconds, may let flows live
-/// for a second timeout.
+/// A flow keeps 28 bits of it. A table whose clock stands still for 2^27 ticks, which are four years of seconds, may
+/// let flows live for a second timeout.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Tick(pub u64);
 

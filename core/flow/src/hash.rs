@@ -1,9 +1,9 @@
 //! The hash of a key, which cannot be foretold without the seed.
 //!
 //! Words are taken in pairs: each is added to a secret word, both are multiplied to 128 bits, and the products of all pairs are
-//! added. That is NH with words of 64 bits (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999): whoever does not know
-//! the seed finds two keys of equal sum with a probability of at most 2^-64. Another product, of both halves, spreads what
-//! differs over all bits, since buckets and tags are made of parts of them.
+//! added. That is NH with words of 64 bits (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999): an attacker
+//! who does not know the seed finds two keys of equal sum with a probability of at most 2^-64. Another product, of both
+//! halves, spreads what differs over all bits, since buckets and tags are made of parts of them.
 
 use std::hash::{BuildHasher, RandomState};
 

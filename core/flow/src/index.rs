@@ -7,7 +7,7 @@
 
 use shoal_infra::StableVec;
 
-use crate::bucket::{Bucket, Ones, PLACES, tag_of};
+use crate::bucket::{Bucket, PLACES, SetBits, tag_of};
 
 /// Buckets of an empty index: a page.
 pub(crate) const FEWEST: usize = 64;
@@ -104,7 +104,7 @@ impl Index {
     pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let tag = tag_of(hash);
         let mut of = |bucket: &Bucket| {
-            Ones(bucket.matches(tag)).map(|place| bucket.flow(place)).find(|flow| is_it(*flow))
+            SetBits(bucket.matches(tag)).map(|place| bucket.flow(place)).find(|flow| is_it(*flow))
         };
         let first = self.bucket(self.first(hash))?;
         if let Some(flow) = of(first) {
@@ -162,7 +162,7 @@ impl Index {
         }
         let old = new & self.mask;
         let Some(bucket) = self.buckets.get(old).copied() else { return };
-        for place in Ones(bucket.used()) {
+        for place in SetBits(bucket.used()) {
             flows.prefetch(bucket.flow(place));
         }
         // It is not known which half those belong to that are away, so both count them.
@@ -173,7 +173,7 @@ impl Index {
         if let Some(bucket) = self.buckets.get_mut(old) {
             *bucket = empty;
         }
-        for place in Ones(bucket.used()) {
+        for place in SetBits(bucket.used()) {
             let (flow, tag) = (bucket.flow(place), bucket.tag(place));
             let hash = flows.hash(flow);
             let first = self.first(hash);
@@ -252,7 +252,7 @@ impl Index {
     pub(crate) fn check(&self, flows: &impl Hashes) -> (usize, usize) {
         let (mut here, mut away) = (0, vec![0_u32; self.buckets.len()]);
         for (at, bucket) in self.buckets.iter().enumerate() {
-            for place in Ones(bucket.used()) {
+            for place in SetBits(bucket.used()) {
                 let hash = flows.hash(bucket.flow(place));
                 assert_eq!(bucket.tag(place), tag_of(hash));
                 let (first, second) = (self.first(hash), self.second(hash));

@@ -77,5 +77,5 @@ pub use hash::Seed;
 pub use key::{FlowKey, Ip4Flow, Ip6Flow, TableId};
 pub use search::Search;
 pub use settings::{InsertError, Settings, TableError, Usage};
-pub use sweep::{Fate, Sweep};
+pub use sweep::{Sweep, SweepAction};
 pub use table::FlowTable;

@@ -1,6 +1,6 @@
 //! Look-ups of many keys, in stages between which memory answers.
 
-use crate::bucket::{Bucket, Ones, tag_of};
+use crate::bucket::{Bucket, SetBits, tag_of};
 use crate::entry::{Flow, Handle};
 use crate::key::FlowKey;
 use crate::table::FlowTable;
@@ -88,7 +88,7 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
                 open |= this;
             }
         }
-        for i in Ones(open) {
+        for i in SetBits(open) {
             if let Some(search) = searches.get_mut(i as usize)
                 && let Some(bucket) = self.index.bucket(self.index.second(search.hash))
             {
@@ -109,7 +109,7 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
         let others = matches & (matches - 1);
         if others != 0 {
             // Few searches meet another flow with their tag.
-            Ones(others).for_each(|place| self.entries.prefetch(bucket.flow(place) as usize));
+            SetBits(others).for_each(|place| self.entries.prefetch(bucket.flow(place) as usize));
         }
         true
     }

@@ -34,7 +34,7 @@ impl Settings {
         }
     }
 
-    /// At most so many bytes: of index, flows and all else. Whichever of both limits is reached first counts.
+    /// At most so many bytes: of index, flows and all else. The limit that is reached first counts.
     pub fn bytes(self, most: usize) -> Self {
         Settings { bytes: most, ..self }
     }

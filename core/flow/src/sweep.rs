@@ -13,7 +13,7 @@ pub struct Sweep {
 
 /// What becomes of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum SweepAction {
     /// It stays.
     Keep,
     /// It ends now.
@@ -49,7 +49,7 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
         &mut self,
         sweep: &mut Sweep,
         most: usize,
-        mut judge: impl FnMut(&K, &mut V) -> Fate,
+        mut judge: impl FnMut(&K, &mut V) -> SweepAction,
     ) -> Expired {
         let mut removed = 0;
         for _ in 0..most {
@@ -62,12 +62,12 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
                 continue;
             }
             match judge(&entry.key, &mut entry.value) {
-                Fate::Keep => {}
-                Fate::Remove => {
+                SweepAction::Keep => {}
+                SweepAction::Remove => {
                     self.stop(flow);
                     removed += usize::from(self.take(flow).is_some());
                 }
-                Fate::Rearm => {
+                SweepAction::Rearm => {
                     let mut armed =
                         Armed { entries: &mut self.entries, timeouts: &self.timeouts, now: self.now };
                     self.wheel.stop(&mut armed, flow);

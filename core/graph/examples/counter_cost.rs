@@ -26,7 +26,7 @@ const BEFORE: usize = 8;
 
 type Row = OnceLock<Box<[AtomicU64]>>;
 
-/// Counters as they would be if nobody else read them: a row for each thread, made when the thread starts.
+/// Counters as they would be without other readers: a row for each thread, made when the thread starts.
 struct Plain {
     threads: [Row; MAX_THREADS],
 }

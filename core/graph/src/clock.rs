@@ -209,7 +209,7 @@ mod tests {
             last = time;
         }
         clock.advance(Duration::from_secs(10));
-        // What it said last may have been ahead by what a reading is good for.
+        // Its last reading may have been ahead by what a reading is good for.
         let moved = watch.time_at(tsc()).since(last);
         assert!(moved + READING_LASTS >= Duration::from_secs(10), "a move shows at once: {moved:?}");
     }

@@ -1,7 +1,7 @@
 //! Counters: kept per thread in shared memory, added up when somebody looks.
 //!
-//! Each thread owns one row of every counter and is the only one to write it, with a plain load and store; rows
-//! never move (address space for the largest table is reserved at once), so growing costs nobody a lock.
+//! Each thread owns one row of every counter and is the only one to write it, with a plain load and store; rows never
+//! move (address space for the largest table is reserved at once), so growing needs no lock.
 //! [`Counters`] is the directory: names to counters. The stats segment publishes it in VPP's layout, `show`
 //! commands read it directly.
 
@@ -17,7 +17,7 @@ use shoal_infra::{SharedSegment, U64Slice};
 
 pub(crate) use node_rows::NodeRows;
 pub use rows::{Combined, Row, Simple};
-use rows::{Pulse, Rows};
+use rows::{DirectoryVersion, Rows};
 pub use slots::Directory;
 use slots::Slots;
 
@@ -91,7 +91,7 @@ impl Number {
 
 /// Names of objects by their index.
 #[derive(Clone, Debug, Default)]
-pub struct Names(Arc<(Mutex<Vec<String>>, Arc<Pulse>)>);
+pub struct Names(Arc<(Mutex<Vec<String>>, Arc<DirectoryVersion>)>);
 
 impl Names {
     /// Names an object.
@@ -136,7 +136,7 @@ pub struct Counters {
     entries: Mutex<Slots>,
     threads: AtomicUsize,
     /// Beats whenever a name comes or goes or a table gets longer.
-    pulse: Arc<Pulse>,
+    pulse: Arc<DirectoryVersion>,
 }
 
 impl Counters {
@@ -163,7 +163,7 @@ impl Counters {
         &self.segment
     }
 
-    /// The first page of the segment, for whoever publishes the directory.
+    /// The first page of the segment, for the publisher of the directory.
     pub fn header(&self) -> &U64Slice {
         &self.header
     }
@@ -178,8 +178,8 @@ impl Counters {
         self.pulse.beat();
     }
 
-    /// Names the one who is told of every change of the structure, at once and on the thread that makes it. Only
-    /// the first one is; false for others.
+    /// Sets the observer that is called for every change of the structure, at once and on the thread that makes it.
+    /// Only the first one is; false for others.
     pub fn observe(&self, observer: impl Fn() + Send + Sync + 'static) -> bool {
         self.pulse.observer.set(Box::new(observer)).is_ok()
     }

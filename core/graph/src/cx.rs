@@ -9,7 +9,7 @@ use shoal_infra::Guard;
 
 use crate::clock::Time;
 use crate::dispatch::Run;
-use crate::feature::{Arc as FeatureArc, ArcSide, EVERYBODY, edge_to, next_position};
+use crate::feature::{ALL_INTERFACES, Arc as FeatureArc, ArcSide, edge_to, next_position};
 use crate::lane::{GraphCounters, Lane};
 use crate::node::{Counts, Edge, ErrorCounters, NodeIndex};
 use crate::state::{StateKey, Stateful, States};
@@ -79,7 +79,7 @@ impl<'a, N: ?Sized> Cx<'a, N> {
     pub(crate) fn lend<M: Stateful, R>(&self, key: &StateKey<M>, look: impl FnOnce(&mut M::State) -> R) -> R {
         match self.common.states.try_borrow_mut() {
             Ok(mut states) => states.with_lent(key, self.common.thread, look),
-            Err(_) => unreachable!("who is shown a state has no way to ask for another"),
+            Err(_) => unreachable!("code that is shown a state cannot ask for another"),
         }
     }
 
@@ -162,7 +162,7 @@ impl<'a, N: ?Sized> Cx<'a, N> {
         let interface = match table.side {
             ArcSide::Receive => pkt.rx(),
             ArcSide::Send => pkt.tx(),
-            ArcSide::All => EVERYBODY,
+            ArcSide::All => ALL_INTERFACES,
         };
         let from = usize::from(pkt.meta().feature) + 1;
         let position = next_position(table.handle.enabled(interface), from, table.features.len());

@@ -10,12 +10,12 @@ use crate::lane::Lane;
 use crate::node::{Edge, ErrorCounters, FrameNode, GROUP, NextNodes, PacketNode, StagedNode};
 use crate::topology::{NodeEntry, Topology};
 
-mod finds;
 mod plain;
+mod resolving;
 mod stateful;
 
-pub(crate) use finds::FindsRunner;
 pub(crate) use plain::PlainRunner;
+pub(crate) use resolving::ResolvingRunner;
 pub(crate) use stateful::{StatefulFrameRunner, StatefulRunner, StatefulStagedRunner};
 
 /// What a node is run with.

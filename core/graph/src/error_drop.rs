@@ -195,10 +195,10 @@ impl ErrorNames {
     }
 }
 
-/// What the trace says: where the packet came in. Why it goes is said at `drop`, as in VPP.
-struct From(SwIfIndex);
+/// What the trace says: where the packet came in. The trace line of `drop` gives the reason, as in VPP.
+struct ReceivedOn(SwIfIndex);
 
-impl fmt::Display for From {
+impl fmt::Display for ReceivedOn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rx: sw_if_index {}", self.0)
     }
@@ -229,7 +229,7 @@ impl FrameNode for ErrorDrop {
             }
             run.2 += 1;
             if cx.tracing() {
-                cx.trace(&pkt, || From(rx));
+                cx.trace(&pkt, || ReceivedOn(rx));
                 cx.trace_at(drop, &pkt, || self.names.describe(error));
             }
             if let Some(watch) = &watch {

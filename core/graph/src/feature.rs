@@ -18,12 +18,12 @@ pub enum ArcSide {
     Receive,
     /// The one it goes out by.
     Send,
-    /// Nobody's: features enabled on [`EVERYBODY`] run for the packets of all interfaces.
+    /// Of no interface: features enabled on [`ALL_INTERFACES`] run for the packets of all interfaces.
     All,
 }
 
-/// The interface that stands for all on an arc that is nobody's; it has no packets of its own.
-pub const EVERYBODY: SwIfIndex = SwIfIndex(0);
+/// The interface that stands for all on an arc without interfaces; it has no packets of its own.
+pub const ALL_INTERFACES: SwIfIndex = SwIfIndex(0);
 
 /// What a module declares of an arc.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! The control side of the graph: nodes, edges and arcs are put together here and changed while packets flow.
 //!
-//! Threads are told of the nodes that are new or have changed, and the change waits until all have taken them over, so
-//! that whatever is published afterwards (an adjacency, a bit of an arc) finds the edges it names. A change costs what
-//! is changed, not what there is.
+//! Threads learn the nodes that are new or have changed, and the change waits until all have taken them over, so that
+//! whatever is published afterwards (an adjacency, a bit of an arc) finds the edges it names. A change costs what is
+//! changed, not what there is.
 
 use std::any::TypeId;
 use std::cell::{Cell, Ref, RefCell, RefMut};
@@ -17,7 +17,7 @@ use shoal_buffer::{MAX_INTERFACES, Pool, PoolConfig, SwIfIndex};
 use crate::clock::Clock;
 use crate::counter::{Counters, Names};
 use crate::dispatch::{
-    Deleted, Dispatch, FindsRunner, FrameRunner, NotDispatched, PacketRunner, PlainRunner, StagedRunner,
+    Deleted, Dispatch, FrameRunner, NotDispatched, PacketRunner, PlainRunner, ResolvingRunner, StagedRunner,
 };
 use crate::error_drop::{Drop, DropTap, ErrorDrop, ErrorNames};
 use crate::event_log::EventLog;
@@ -28,8 +28,8 @@ use crate::node::{
     ErrorCounter, ErrorCounters, FrameNode, NextNodes, NoError, NodeIndex, PacketNode, StagedNode,
 };
 use crate::observer::{MakeObserver, ObservationId};
-use crate::state::Maker;
-use crate::superpath::{Binder, Chain, ChainRunner, Finds, MOST_NODES, Plain, SuperpathInfo};
+use crate::state::StateMaker;
+use crate::superpath::{Binder, Chain, ChainRunner, MOST_NODES, Plain, ResolvingNode, SuperpathInfo};
 use crate::thread::ThreadShared;
 use crate::topology::{NodeKind, Topology};
 use crate::trace::{TraceStore, Tracer};
@@ -47,7 +47,7 @@ mod states;
 mod threads;
 
 pub use arcs::FeatureChange;
-use draft::{Draft, Edges};
+use draft::{Edges, NodeDraft};
 pub use error::GraphError;
 pub use look::NodeBrief;
 pub use threads::QueueInfo;
@@ -84,9 +84,9 @@ struct Arcs {
     tables: Vec<Arc<ArcTable>>,
     /// Features that modules have which this router may do without; `None`: not told yet.
     known: Option<BTreeSet<&'static str>>,
-    /// By an arc's number: whom to tell when it is empty no more, or empty again.
+    /// By an arc's number: the watchers to call when it is empty no more, or empty again.
     watchers: Vec<(u8, Watcher)>,
-    /// By an arc's number: whom to tell of every change.
+    /// By an arc's number: the watchers to call at every change.
     feature_watchers: Vec<(u8, FeatureWatcher)>,
     /// Interfaces that run another one's features besides their own.
     followers: followers::Followers,
@@ -105,19 +105,19 @@ pub struct Graph {
     filters: FilterFunctions,
     drop_tap: Arc<DropTap>,
     events: Arc<EventLog>,
-    nodes: RefCell<Vec<Draft>>,
+    nodes: RefCell<Vec<NodeDraft>>,
     by_name: RefCell<BTreeMap<Arc<str>, NodeIndex>>,
     /// Places of deleted nodes.
     free: RefCell<BTreeSet<NodeIndex>>,
     arcs: RefCell<Arcs>,
     built: Cell<bool>,
     drop: Cell<NodeIndex>,
-    /// What threads have been told, for those that come.
+    /// What threads know, for those that come.
     topology: RefCell<Topology>,
-    /// Nodes, and whether arcs, that threads have yet to be told of.
+    /// Nodes, and whether arcs, that threads do not know yet.
     changed: RefCell<Vec<NodeIndex>>,
     arcs_changed: Cell<bool>,
-    /// Several changes are made: threads are told at the end.
+    /// Several changes are made: threads receive them at the end.
     held: Cell<bool>,
     copied: Cell<u64>,
     main: RefCell<Worker>,
@@ -125,7 +125,7 @@ pub struct Graph {
     /// A worker came or went while a thread was stuck, which has yet to give up what belongs to others now.
     reshards_late: Cell<bool>,
     /// What features keep on each thread, by slot.
-    makers: RefCell<Vec<Arc<dyn Maker>>>,
+    makers: RefCell<Vec<Arc<dyn StateMaker>>>,
     monitoring: Cell<Monitoring>,
     observations: RefCell<BTreeMap<ObservationId, MakeObserver>>,
     /// What they keep in packets.
@@ -263,7 +263,7 @@ impl Graph {
             self.graph_counters.errors.zero(at);
         }
         self.publish_errors(&name, error_base, errors);
-        let draft = Draft {
+        let draft = NodeDraft {
             name: Arc::clone(&name),
             kind,
             logic,
@@ -303,7 +303,7 @@ impl Graph {
     }
 
     /// Finds a place for a node: that of a deleted one, or a new one.
-    fn place(&self, draft: Draft) -> Result<NodeIndex, GraphError> {
+    fn place(&self, draft: NodeDraft) -> Result<NodeIndex, GraphError> {
         let mut nodes = self.nodes.borrow_mut();
         let free = self.free.borrow_mut().pop_first();
         let at = free.map_or(nodes.len(), NodeIndex::at);
@@ -312,8 +312,8 @@ impl Graph {
         }
         let index = NodeIndex(at as u32);
         match nodes.get_mut(at) {
-            // A change that threads have yet to be told of stays one.
-            Some(slot) => *slot = Draft { changed: slot.changed, ..draft },
+            // A change that threads do not know yet stays one.
+            Some(slot) => *slot = NodeDraft { changed: slot.changed, ..draft },
             None => nodes.push(draft),
         }
         let c = &self.graph_counters;
@@ -391,8 +391,8 @@ impl Graph {
     ///
     /// # Errors
     /// As [`Graph::add_packet`].
-    pub fn add_finding<N: Finds>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
-        let logic = Arc::new(FindsRunner(node));
+    pub fn add_finding<N: ResolvingNode>(&self, node: Arc<N>) -> Result<NodeIndex, GraphError> {
+        let logic = Arc::new(ResolvingRunner(node));
         self.add(N::NAME, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
     }
 
@@ -413,7 +413,7 @@ impl Graph {
         self.add(name, NodeKind::Internal, logic, N::Next::NAMES, N::Error::COUNTERS, None)
     }
 
-    /// Adds a frame node whose next nodes and counters are not known when the router is built, but to whoever makes it.
+    /// Adds a frame node whose next nodes and counters are known only to the caller, not when the router is built.
     ///
     /// # Errors
     /// As [`Graph::add_packet`].
@@ -512,7 +512,7 @@ impl Graph {
     /// A node by its name.
     ///
     /// # Errors
-    /// There is none; the nearest name is told.
+    /// There is none; the error has the nearest name.
     pub fn node(&self, name: &str) -> Result<NodeIndex, GraphError> {
         self.by_name.borrow().get(name).copied().ok_or_else(|| {
             let near = self

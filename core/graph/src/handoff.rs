@@ -35,7 +35,7 @@ const _: () = assert!(align_of::<Handed>() >= 64, "slots of a ring share no cach
 const _: () = assert!(MAX_THREADS < u8::MAX as usize, "a byte tells which lead");
 
 /// The way to one other thread.
-pub(crate) struct Lead {
+pub(crate) struct ThreadRing {
     pub(crate) thread: usize,
     pub(crate) ring: Producer<Handed>,
     pub(crate) shared: Arc<ThreadShared>,
@@ -73,7 +73,7 @@ pub struct RingInfo {
 
 /// One thread's ways to all others.
 pub(crate) struct Outbox {
-    leads: Vec<Lead>,
+    leads: Vec<ThreadRing>,
     /// For each thread, where its lead is; a number that is none when there is no way to it.
     by_thread: [u8; MAX_THREADS],
     /// Leads whose frame is kept back.
@@ -113,7 +113,7 @@ impl Outbox {
 
     pub(crate) fn connect(&mut self, thread: usize, ring: Producer<Handed>, shared: Arc<ThreadShared>) {
         self.leads.retain(|l| l.thread != thread);
-        self.leads.push(Lead {
+        self.leads.push(ThreadRing {
             thread,
             ring,
             shared,
@@ -126,7 +126,7 @@ impl Outbox {
 
     /// Its rings; `from` is the thread whose they are.
     pub(crate) fn rings(&self, from: usize) -> Vec<RingInfo> {
-        let info = |l: &Lead| RingInfo {
+        let info = |l: &ThreadRing| RingInfo {
             from,
             to: l.thread,
             waiting: l.ring.len(),

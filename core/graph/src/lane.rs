@@ -8,7 +8,7 @@ use shoal_buffer::{Buffer, Cache, FRAME_SIZE, Frame, Memory};
 use crate::clock::Time;
 use crate::counter::{Combined, NodeRows, Simple};
 use crate::handoff::Outbox;
-use crate::ledger::Ledger;
+use crate::ledger::DispatchLedger;
 use crate::monitor::Monitor;
 use crate::node::{Edge, NodeIndex};
 use crate::state::States;
@@ -77,7 +77,7 @@ pub struct Lane {
     pub(crate) node_rows: NodeRows,
     pub(crate) tracer: Tracer,
     pub(crate) outbox: Outbox,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: DispatchLedger,
     pub(crate) monitor: Monitor,
     /// Borrowed while a chain's stage has its state in hand, for one packet.
     pub(crate) states: RefCell<States>,
@@ -109,7 +109,7 @@ impl Lane {
             counters,
             tracer,
             outbox: Outbox::default(),
-            ledger: Ledger::default(),
+            ledger: DispatchLedger::default(),
             monitor: Monitor::default(),
             states: RefCell::default(),
             pending: VecDeque::with_capacity(64),
@@ -210,7 +210,7 @@ impl Lane {
         }
     }
 
-    /// A thread that was stuck when a node came may meet it before it is told of it.
+    /// A thread that was stuck when a node came may meet it before it knows it.
     #[cold]
     #[inline(never)]
     fn open_unknown(&mut self, node: NodeIndex, position: usize) {
@@ -277,7 +277,7 @@ impl Lane {
         mut frame: Box<Frame>,
         key: impl Fn(usize) -> K,
         target: impl Fn(K) -> NodeIndex,
-        note: impl Fn(&mut Ledger, K, usize),
+        note: impl Fn(&mut DispatchLedger, K, usize),
     ) {
         let n = frame.len();
         let mut split = frame.split();

@@ -1,14 +1,14 @@
 //! What one thread notes of its nodes besides the shared counters: packets by edge, and each node's dearest call.
 //!
-//! Only the thread writes its ledger; whoever wants to read asks the thread for a copy. So a note costs an addition
-//! to memory that no other core touches.
+//! Only the thread writes its ledger; readers ask the thread for a copy. So a note costs an addition to memory that no
+//! other core touches.
 
 use crate::node::{Edge, NodeIndex};
 use crate::topology::NodeEntry;
 
 /// The call of a node that took most clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Dearest {
+pub struct SlowestCall {
     /// Clocks it took.
     pub clocks: u64,
     /// Packets it was given.
@@ -17,27 +17,27 @@ pub struct Dearest {
 
 /// One thread's notes.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
+pub struct DispatchLedger {
     /// For each node the place of its edge 0 in `edges`, and how many edges have a place there.
     places: Vec<(usize, usize)>,
     edges: Vec<u64>,
-    dearest: Vec<Dearest>,
+    slowest_call: Vec<SlowestCall>,
     /// The places of the edges of the node that runs.
     here: (usize, usize),
 }
 
-impl Ledger {
+impl DispatchLedger {
     /// Makes room for a node that is new, or takes the place of another. One of the same name keeps its notes.
     pub(crate) fn fit(&mut self, old: Option<&NodeEntry>, new: &NodeEntry) {
         let nodes = self.places.len().max(new.index.at() + 1);
         self.places.resize(nodes, (0, 0));
-        self.dearest.resize(nodes, Dearest::default());
+        self.slowest_call.resize(nodes, SlowestCall::default());
         let Some(place) = self.places.get_mut(new.index.at()) else { return };
         let (first, len) = *place;
         if old.is_none_or(|old| old.name != new.name) {
             self.edges.get_mut(first..first + len).unwrap_or_default().fill(0);
-            if let Some(dearest) = self.dearest.get_mut(new.index.at()) {
-                *dearest = Dearest::default();
+            if let Some(slowest_call) = self.slowest_call.get_mut(new.index.at()) {
+                *slowest_call = SlowestCall::default();
             }
         }
         if new.edges.room() > len {
@@ -76,17 +76,17 @@ impl Ledger {
     /// A call of a node has ended.
     #[inline(always)]
     pub(crate) fn ended(&mut self, node: NodeIndex, clocks: u64, vectors: u64) {
-        if let Some(most) = self.dearest.get_mut(node.at())
+        if let Some(most) = self.slowest_call.get_mut(node.at())
             && clocks > most.clocks
         {
-            *most = Dearest { clocks, vectors };
+            *most = SlowestCall { clocks, vectors };
         }
     }
 
     /// Forgets what was noted.
     pub(crate) fn clear(&mut self) {
         self.edges.fill(0);
-        self.dearest.fill(Dearest::default());
+        self.slowest_call.fill(SlowestCall::default());
     }
 
     /// Packets that went over an edge of a node.
@@ -96,7 +96,7 @@ impl Ledger {
     }
 
     /// The call of a node that took most clocks; all zero when it has not run.
-    pub fn dearest(&self, node: NodeIndex) -> Dearest {
-        self.dearest.get(node.at()).copied().unwrap_or_default()
+    pub fn slowest_call(&self, node: NodeIndex) -> SlowestCall {
+        self.slowest_call.get(node.at()).copied().unwrap_or_default()
     }
 }

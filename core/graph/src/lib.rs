@@ -26,12 +26,12 @@ mod monitor;
 pub mod node;
 mod observer;
 pub mod process;
-pub mod pulse;
 #[allow(unsafe_code)]
 mod raw;
 mod replicate;
 mod rx;
 mod spin;
+pub mod stall;
 pub mod state;
 pub mod superpath;
 pub mod thread;
@@ -44,19 +44,19 @@ pub use clock::Clock;
 pub use cx::{Cx, FrameCx};
 pub use deadlines::Deadlines;
 pub use error_drop::{DropTap, DropWatch};
-pub use feature::{Arc as FeatureArc, ArcSide, ArcSpec, EVERYBODY, FeatureSpec};
+pub use feature::{ALL_INTERFACES, Arc as FeatureArc, ArcSide, ArcSpec, FeatureSpec};
 pub use graph::{FeatureChange, Graph, GraphConfig, GraphError, NodeBrief, QueueInfo};
 pub use hand_over::{HandOver, Ticket};
 pub use handoff::RingInfo;
 pub use lane::{FrameCounts, GraphCounters, Lane};
-pub use ledger::{Dearest, Ledger};
+pub use ledger::{DispatchLedger, SlowestCall};
 pub use monitor::{BufferMoves, Monitoring};
 pub use node::{
     Counts, Edge, ErrorCounter, ErrorCounters, FrameNode, GROUP, NextNodes, NoError, NoNext, NodeIndex,
     PacketNode, Severity, StagedNode, StatefulFrameNode, StatefulNode, StatefulStagedNode,
 };
 pub use observer::{MakeObserver, ObservationId, Observed, Observer};
-pub use replicate::{Replicated, Taker};
+pub use replicate::{ReplicaTarget, Replicated};
 pub use rx::{QueueCount, QueueId, RxMode, RxQueue};
 pub use state::{Shares, StateKey, Stateful};
 pub use topology::{NodeInfo, NodeKind};

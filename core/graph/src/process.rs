@@ -231,7 +231,7 @@ impl Processes {
         self.accounts.borrow().iter().map(info).collect()
     }
 
-    /// Starts all tasks' counts anew.
+    /// Restarts all tasks' counts.
     pub fn clear(&self) {
         for account in self.accounts.borrow().iter() {
             account.suspends.set(0);
@@ -313,7 +313,7 @@ pub async fn aside<T: Send + 'static>(
 ) -> io::Result<T> {
     let (sender, done) = channel(1);
     let run = move || {
-        // Whoever waited may have been dropped with its task.
+        // The waiting task may have been dropped.
         let _ = sender.send_blocking(work());
     };
     std::thread::Builder::new().name(name.to_owned()).spawn(run)?;

@@ -11,7 +11,7 @@ use crate::node::Edge;
 const MOST_TRACED: usize = 16;
 
 /// One of those that get a packet.
-pub trait Taker {
+pub trait ReplicaTarget {
     /// What the trace says of its copy, at the node that makes it.
     type Trace: fmt::Display + Send + 'static;
 
@@ -35,8 +35,8 @@ pub struct Replicated<T> {
     pub copies: usize,
     /// Takers that got none, as there was no buffer.
     pub missed: usize,
-    /// The packet itself, when it was not sent, and the first taker that has not had its turn: `None` when nobody takes
-    /// it.
+    /// The packet itself, when it was not sent, and the first taker that has not had its turn: `None` when there is no
+    /// taker.
     pub left: Option<(Buffer, Option<T>)>,
 }
 
@@ -47,7 +47,7 @@ impl FrameCx<'_> {
     ///
     /// Every buffer has one way out: it is sent, or comes back. Copies that cannot be made are in `missed`.
     #[inline]
-    pub fn replicate<T: Taker>(
+    pub fn replicate<T: ReplicaTarget>(
         &mut self,
         mut buffer: Buffer,
         takers: impl IntoIterator<Item = T>,
@@ -94,7 +94,7 @@ impl FrameCx<'_> {
     /// Gives a copy of a packet to each of `takers`, and the packet itself back, to go its own way: copies share its payload
     /// where there is enough of it. How many got none, as there was no buffer.
     #[must_use = "the packet would be lost"]
-    pub fn mirror<T: Taker>(
+    pub fn mirror<T: ReplicaTarget>(
         &mut self,
         mut buffer: Buffer,
         takers: impl IntoIterator<Item = T>,
@@ -115,7 +115,7 @@ impl FrameCx<'_> {
     }
 
     #[inline]
-    fn copy_for<T: Taker>(&mut self, taker: &T, pkt: &Packet<'_>, traced: bool) -> Result<(), Full> {
+    fn copy_for<T: ReplicaTarget>(&mut self, taker: &T, pkt: &Packet<'_>, traced: bool) -> Result<(), Full> {
         let mut buffer = self.cache().copy(pkt)?;
         let mut copy = self.cache().packet(&mut buffer);
         if traced {

@@ -1,8 +1,9 @@
 //! How long a thread without packets goes on looking before it rests: as long as looking pays.
 //!
-//! To look costs what it lasts; to sleep and be woken costs some tens of microseconds, of the processor and of whoever
-//! wakes. So a thread looks for about as long as one sleep costs, if packets have come within that lately, and sleeps
-//! at once if they have not. What does not pay is tried again now and then, because a load may grow.
+//! To look costs what it lasts; to sleep and be woken costs some tens of microseconds, of the processor and of the
+//! thread that wakes it. So a thread looks for about as long as one sleep costs, if packets have come within that
+//! lately, and sleeps at once if they have not. Polling that finds nothing is tried again now and then, because a load
+//! may grow.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ const SPIN_ROUNDS: u32 = 10_000;
 /// How many looks in vain are forgiven to one that has paid often.
 const MOST_CREDIT: u8 = 8;
 /// What a look that paid adds.
-const PAID: u8 = 2;
+const HIT_CREDIT: u8 = 2;
 /// Without credit, one rest in so many begins with a look.
 const TRY_EVERY: u8 = 16;
 
@@ -54,7 +55,7 @@ impl Spin {
     fn found(&mut self) {
         self.empty = 0;
         if self.looks {
-            self.credit = (self.credit + PAID).min(MOST_CREDIT);
+            self.credit = (self.credit + HIT_CREDIT).min(MOST_CREDIT);
         }
         self.untried = (self.untried + 1) % TRY_EVERY;
         self.looks = self.credit > 0 || self.untried == 0;
@@ -86,7 +87,7 @@ impl Spin {
         self.credit = self.credit.saturating_sub(1);
     }
 
-    /// Begins anew, as with packets that came just now: a queue has come, or waits in another way than before.
+    /// Restarts, as with packets that came just now: a queue has come, or waits in another way than before.
     pub(crate) fn restart(&mut self, now: Time) {
         *self = Spin { worked_at: now, ..Spin::default() };
     }

@@ -109,25 +109,25 @@ pub(crate) struct Slot<M: Stateful> {
 }
 
 /// Any feature's state on one thread.
-pub(crate) trait Held: Any + Send {
+pub(crate) trait AnyState: Any + Send {
     fn due(&self) -> Time;
     fn expire(&mut self, cx: &mut FrameCx<'_>);
-    fn reshard(&mut self, here: usize, workers: &[usize]) -> Shares<Box<dyn Held>>;
-    fn give_up(self: Box<Self>, workers: &[usize]) -> Shares<Box<dyn Held>>;
-    fn adopt(&mut self, other: Box<dyn Held>, cx: &mut FrameCx<'_>);
+    fn reshard(&mut self, here: usize, workers: &[usize]) -> Shares<Box<dyn AnyState>>;
+    fn give_up(self: Box<Self>, workers: &[usize]) -> Shares<Box<dyn AnyState>>;
+    fn adopt(&mut self, other: Box<dyn AnyState>, cx: &mut FrameCx<'_>);
 }
 
 /// Later than all times that are ever reached.
 const NEVER: Time = Time(u64::MAX);
 
 impl<M: Stateful> Slot<M> {
-    fn boxed(feature: &Arc<M>, shares: Shares<M::State>) -> Shares<Box<dyn Held>> {
+    fn boxed(feature: &Arc<M>, shares: Shares<M::State>) -> Shares<Box<dyn AnyState>> {
         let slot = |state| Slot { feature: Arc::clone(feature), state };
-        shares.into_iter().map(|(to, state)| (to, Box::new(slot(state)) as Box<dyn Held>)).collect()
+        shares.into_iter().map(|(to, state)| (to, Box::new(slot(state)) as Box<dyn AnyState>)).collect()
     }
 }
 
-impl<M: Stateful> Held for Slot<M> {
+impl<M: Stateful> AnyState for Slot<M> {
     fn due(&self) -> Time {
         self.feature.due(&self.state).unwrap_or(NEVER)
     }
@@ -136,18 +136,18 @@ impl<M: Stateful> Held for Slot<M> {
         self.feature.expire(&mut self.state, cx);
     }
 
-    fn reshard(&mut self, here: usize, workers: &[usize]) -> Shares<Box<dyn Held>> {
+    fn reshard(&mut self, here: usize, workers: &[usize]) -> Shares<Box<dyn AnyState>> {
         let shares = self.feature.reshard(&mut self.state, here, workers);
         Self::boxed(&self.feature, shares)
     }
 
-    fn give_up(self: Box<Self>, workers: &[usize]) -> Shares<Box<dyn Held>> {
+    fn give_up(self: Box<Self>, workers: &[usize]) -> Shares<Box<dyn AnyState>> {
         let Slot { feature, state } = *self;
         let shares = feature.give_up(state, workers);
         Self::boxed(&feature, shares)
     }
 
-    fn adopt(&mut self, other: Box<dyn Held>, cx: &mut FrameCx<'_>) {
+    fn adopt(&mut self, other: Box<dyn AnyState>, cx: &mut FrameCx<'_>) {
         match (other as Box<dyn Any>).downcast::<Slot<M>>() {
             Ok(other) => self.feature.adopt(&mut self.state, other.state, cx),
             Err(_) => unreachable!("a slot has states of one feature on all threads"),
@@ -156,14 +156,14 @@ impl<M: Stateful> Held for Slot<M> {
 }
 
 /// Makes a feature's state on a thread.
-pub(crate) trait Maker: Send + Sync {
+pub(crate) trait StateMaker: Send + Sync {
     fn make(&self, thread: usize) -> Place;
     fn workers(&self, workers: &[usize]);
 }
 
-impl<M: Stateful> Maker for StateKey<M> {
+impl<M: Stateful> StateMaker for StateKey<M> {
     fn make(&self, thread: usize) -> Place {
-        let held: Box<dyn Held> = self.fresh(thread);
+        let held: Box<dyn AnyState> = self.fresh(thread);
         Place { held: Some(held), node: self.node, due: NEVER, timer: None }
     }
 
@@ -181,7 +181,7 @@ impl<M: Stateful> StateKey<M> {
 /// Where one feature's state is on a thread.
 pub(crate) struct Place {
     /// `None` while a node has it.
-    held: Option<Box<dyn Held>>,
+    held: Option<Box<dyn AnyState>>,
     /// The node its timer runs as.
     node: NodeIndex,
     /// When the timer is set to; the state may be due later meanwhile.
@@ -190,9 +190,9 @@ pub(crate) struct Place {
 }
 
 /// A state in the hands of a chain's stage.
-struct Lent {
+struct BorrowedState {
     slot: usize,
-    held: Known<dyn Held>,
+    held: Known<dyn AnyState>,
 }
 
 /// Nanoseconds of a tick, as a power of two: 65 microseconds.
@@ -208,7 +208,7 @@ pub(crate) struct States {
     /// Slots that are due, kept so that expiring allocates nothing.
     fired: Vec<usize>,
     /// What stages of the chain that runs have in hand.
-    lent: Vec<Lent>,
+    lent: Vec<BorrowedState>,
 }
 
 impl Default for States {
@@ -225,7 +225,7 @@ impl Default for States {
 
 impl States {
     /// States of a new thread.
-    pub(crate) fn of(makers: &[Arc<dyn Maker>], thread: usize) -> Self {
+    pub(crate) fn of(makers: &[Arc<dyn StateMaker>], thread: usize) -> Self {
         let mut states = States::default();
         for (slot, maker) in makers.iter().enumerate() {
             states.enter(slot, maker.make(thread));
@@ -302,7 +302,7 @@ impl States {
     #[inline(never)]
     fn take_lent<M: Stateful>(&mut self, key: &StateKey<M>, thread: usize) -> usize {
         let held = Known::new(self.take(key, thread));
-        self.lent.push(Lent { slot: key.slot, held });
+        self.lent.push(BorrowedState { slot: key.slot, held });
         self.lent.len() - 1
     }
 
@@ -316,7 +316,7 @@ impl States {
 
     #[inline(never)]
     fn return_all(&mut self) {
-        while let Some(Lent { slot, held }) = self.lent.pop() {
+        while let Some(BorrowedState { slot, held }) = self.lent.pop() {
             self.give_back(slot, held.into_box());
         }
     }
@@ -378,12 +378,12 @@ impl States {
     }
 
     /// A state, with the node it runs as.
-    fn lend(&mut self, slot: usize) -> Option<(Box<dyn Held>, NodeIndex)> {
+    fn lend(&mut self, slot: usize) -> Option<(Box<dyn AnyState>, NodeIndex)> {
         let place = self.places.get_mut(slot)?.as_mut()?;
         Some((place.held.take()?, place.node))
     }
 
-    fn give_back(&mut self, slot: usize, held: Box<dyn Held>) {
+    fn give_back(&mut self, slot: usize, held: Box<dyn AnyState>) {
         if let Some(place) = self.places.get_mut(slot).and_then(Option::as_mut) {
             place.held = Some(held);
             self.set(slot);
@@ -419,7 +419,7 @@ pub(crate) struct Share {
     slot: usize,
     node: NodeIndex,
     pub(crate) to: usize,
-    held: Box<dyn Held>,
+    held: Box<dyn AnyState>,
 }
 
 impl Lane {

@@ -10,8 +10,8 @@
 //! lookups go on, and memory is asked again; another block later they are finished, and the packets run through the
 //! chain.
 //!
-//! A chain is put together from parts: [`Line`] or [`Split`] in front; [`Then`], [`Open`], [`Stage`], [`FlowStage`] and
-//! [`Consult`] on the way; [`Forward`] or [`Direct`] at the end. The features that are stages of it are covered, those with state of
+//! A chain is put together from parts: [`Line`] or [`Split`] in front; [`Chained`], [`Open`], [`Stage`], [`FlowStage`] and
+//! [`FlowLookup`] on the way; [`Forward`] or [`Direct`] at the end. The features that are stages of it are covered, those with state of
 //! their own on each thread too ([`WithState`]): packets
 //! of interfaces that have no others enabled take it. [`Graph::add_superpath`](crate::Graph::add_superpath) tells which.
 
@@ -25,8 +25,8 @@ use crate::state::Stateful;
 
 mod ahead;
 mod bind;
-mod consult;
 mod direct;
+mod flow_lookup;
 mod flow_stage;
 mod forward;
 mod link;
@@ -37,17 +37,17 @@ mod stage;
 mod walk;
 mod with_state;
 
-pub use bind::{Binder, Passage, SuperpathInfo};
-pub use consult::Consult;
+pub use bind::{ArcPassage, Binder, SuperpathInfo};
 pub use direct::Direct;
+pub use flow_lookup::FlowLookup;
 pub use flow_stage::FlowStage;
 pub use forward::Forward;
-pub use link::{Chain, Line, Link, Then};
+pub use link::{Chain, Chained, Line, Link};
 pub use open::Open;
 pub(crate) use runner::ChainRunner;
 pub use split::Split;
 pub use stage::{Outgoing, Stage};
-pub use walk::{Spot, Walk};
+pub use walk::{ChainPosition, Walk};
 pub use with_state::WithState;
 
 /// The edge plain packets take: the first variant of a node's `Next`.
@@ -97,8 +97,8 @@ pub trait Plain: PacketNode {
         self.facts(interface, guard)
     }
 
-    /// Whether a packet goes along the node's first edge and nothing is to be said of it. If so, all the node does to
-    /// a packet but counting is done; if not, the packet is as it was.
+    /// Whether a packet goes along the node's first edge without an error or a count. If so, all the node does to a
+    /// packet but counting is done; if not, the packet is as it was.
     fn plain(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> bool;
 
     /// The edge that a plain packet goes along, for a node with more than one common case. It is asked where the node is
@@ -193,7 +193,7 @@ pub trait StatefulOptional: Counts + Send + Sync + Sized + 'static {
 pub trait FlowOptional: StatefulOptional {
     /// What is looked for in the table, and where the search is. Two that have not begun are equal when they look for the
     /// same; the default finds nothing.
-    type Sought: Copy + Default + PartialEq;
+    type Query: Copy + Default + PartialEq;
 
     /// The forwarding table packets of an interface come by, which is part of what tells flows apart.
     fn table(&self, interface: SwIfIndex) -> u32;
@@ -201,21 +201,21 @@ pub trait FlowOptional: StatefulOptional {
     /// Whether look-ups wait for memory.
     fn is_far(state: &<Self::Feature as Stateful>::State) -> bool;
 
-    /// What will be looked for, as [`Seeks::sought`]. The table is not known yet.
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought;
+    /// What will be looked for, as [`StagedLookup::query`]. The table is not known yet.
+    fn query(pkt: &Packet<'_>, offset: usize) -> Self::Query;
 
     /// Begins a look-up of a packet that came by a table: asks memory for the first part.
-    fn begin(state: &mut <Self::Feature as Stateful>::State, table: u32, sought: &mut Self::Sought);
+    fn begin(state: &mut <Self::Feature as Stateful>::State, table: u32, query: &mut Self::Query);
 
     /// Goes on: asks memory for the flow.
-    fn seek(state: &mut <Self::Feature as Stateful>::State, sought: &mut Self::Sought);
+    fn seek(state: &mut <Self::Feature as Stateful>::State, query: &mut Self::Query);
 
     /// As [`StatefulOptional::pass`], with the look-up of the packet's flow, or of another packet's.
     fn follow(
         &self,
         state: &mut <Self::Feature as Stateful>::State,
         facts: Self::Facts<'_>,
-        sought: Option<&Self::Sought>,
+        query: Option<&Self::Query>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass;
@@ -228,7 +228,7 @@ pub enum Known<'a, S, F = ()> {
     Nothing,
     /// The answer.
     Answer(&'a S),
-    /// The answer for another packet, which may look for the same, and what [`Finds::found`] makes of it.
+    /// The answer for another packet, which may look for the same, and what [`ResolvingNode::found`] makes of it.
     Other(&'a S, F),
     /// There is nothing to look up: a feature has chosen this number. If the lookup's node cannot follow it, the packet
     /// goes to the node that is named.
@@ -236,39 +236,39 @@ pub enum Known<'a, S, F = ()> {
 }
 
 /// What looks something up, for many packets at once and ahead of them.
-pub trait Seeks: Send + Sync + 'static {
+pub trait StagedLookup: Send + Sync + 'static {
     /// What it needs to know of an interface, as in [`Plain`].
     type Facts<'g>: Copy;
     /// What it looks for, and the answer. Two that have begun are equal when they look for the same.
-    type Sought: Copy + Default + PartialEq;
+    type Query: Copy + Default + PartialEq;
     /// What is known of several packets when their lookups are under way.
-    type Begun: Copy + Default;
+    type InFlight: Copy + Default;
 
     /// Whether lookups take so long that it pays to do those of several packets together, ahead.
     fn is_far(facts: Self::Facts<'_>) -> bool;
 
     /// What will be looked for, of a packet whose header for this node is `offset` bytes behind its front. Any bytes
     /// may be there: a packet that is not plain for a node before does not come here.
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought;
+    fn query(pkt: &Packet<'_>, offset: usize) -> Self::Query;
 
     /// Begins to look for what a packet seeks: does what can be done at once, and asks memory for the rest.
-    fn begin(facts: Self::Facts<'_>, sought: &mut Self::Sought);
+    fn begin(facts: Self::Facts<'_>, query: &mut Self::Query);
 
     /// Several have begun: for what is better done for many at once.
     #[inline(always)]
-    fn begun(_: Self::Facts<'_>, _: &mut [Self::Sought]) {}
+    fn begun(_: Self::Facts<'_>, _: &mut [Self::Query]) {}
 
     /// Goes on with several that were begun, when memory has had time to answer, and asks it for the rest.
-    fn advance(facts: Self::Facts<'_>, all: &mut [Self::Sought]) -> Self::Begun;
+    fn advance(facts: Self::Facts<'_>, all: &mut [Self::Query]) -> Self::InFlight;
 
     /// Finds what several packets seek, as it was begun and advanced.
-    fn finish(facts: Self::Facts<'_>, begun: Self::Begun, all: &mut [Self::Sought]);
+    fn finish(facts: Self::Facts<'_>, begun: Self::InFlight, all: &mut [Self::Query]);
 
     /// Finds what one packet seeks.
     #[inline(always)]
-    fn look_up(facts: Self::Facts<'_>, sought: &mut Self::Sought) {
-        Self::begin(facts, sought);
-        let one = std::slice::from_mut(sought);
+    fn look_up(facts: Self::Facts<'_>, query: &mut Self::Query) {
+        Self::begin(facts, query);
+        let one = std::slice::from_mut(query);
         Self::begun(facts, one);
         let begun = Self::advance(facts, one);
         Self::finish(facts, begun, one);
@@ -276,17 +276,17 @@ pub trait Seeks: Send + Sync + 'static {
 }
 
 /// Nothing is looked up.
-impl Seeks for () {
+impl StagedLookup for () {
     type Facts<'g> = ();
-    type Sought = ();
-    type Begun = ();
+    type Query = ();
+    type InFlight = ();
 
     fn is_far((): ()) -> bool {
         false
     }
 
     #[inline(always)]
-    fn sought(_: &Packet<'_>, _: usize) {}
+    fn query(_: &Packet<'_>, _: usize) {}
 
     #[inline(always)]
     fn begin((): (), (): &mut ()) {}
@@ -299,43 +299,51 @@ impl Seeks for () {
 }
 
 /// A staged node that on the way to its verdict finds what the next node would have to find again.
-pub trait Finds: StagedNode + Seeks {
+pub trait ResolvingNode: StagedNode + StagedLookup {
     /// What it finds.
     type Found<'g>: Copy;
 
     /// As [`Plain::facts`].
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Seeks>::Facts<'g>>;
+    fn facts<'g>(
+        &'g self,
+        interface: SwIfIndex,
+        guard: Guard<'g>,
+    ) -> Option<<Self as StagedLookup>::Facts<'g>>;
 
     /// All stages at once, for one packet. `None`, and the packet is as it was, when it does not go along the node's
     /// first edge.
     fn find<'g>(
         &'g self,
-        facts: <Self as Seeks>::Facts<'g>,
-        known: Known<'_, Self::Sought>,
+        facts: <Self as StagedLookup>::Facts<'g>,
+        known: Known<'_, Self::Query>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>>;
 
     /// What all packets find that look for the same, if they go along the node's first edge whatever else is in them.
-    fn found<'g>(&'g self, sought: &Self::Sought, guard: Guard<'g>) -> Option<Self::Found<'g>>;
+    fn found<'g>(&'g self, query: &Self::Query, guard: Guard<'g>) -> Option<Self::Found<'g>>;
 
     /// Whether a packet looks for this, which was [found](Finds::found). If so, all the node does to it is done; if not,
     /// or when something else about the packet matters, it is as it was.
-    fn takes(sought: &Self::Sought, pkt: &mut Packet<'_>) -> bool;
+    fn takes(query: &Self::Query, pkt: &mut Packet<'_>) -> bool;
 }
 
 /// A staged node that looks packets up in a table of its own and then lets them go on to another lookup: flows in front
 /// of the forwarding table.
-pub trait Consults: StagedNode + Seeks {
+pub trait FlowLookupNode: StagedNode + StagedLookup {
     /// As [`Plain::facts`].
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Seeks>::Facts<'g>>;
+    fn facts<'g>(
+        &'g self,
+        interface: SwIfIndex,
+        guard: Guard<'g>,
+    ) -> Option<<Self as StagedLookup>::Facts<'g>>;
 
     /// Looks one packet up and does to it what the node does; see [`Pass`]. What is known of another packet is no more
     /// than its answer.
     fn consult(
         &self,
-        facts: <Self as Seeks>::Facts<'_>,
-        known: Known<'_, Self::Sought>,
+        facts: <Self as StagedLookup>::Facts<'_>,
+        known: Known<'_, Self::Query>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass;
@@ -345,7 +353,7 @@ pub trait Consults: StagedNode + Seeks {
     fn count_passed(&self, _packets: u64, _cx: &Cx<'_, Self>) {}
 }
 
-/// A node that is told what the one before has found, and by that sends packets to one of many nodes.
+/// A node that gets what the one before has found, and by that sends packets to one of many nodes.
 pub trait Uses<F>: PacketNode {
     /// The edge a plain packet takes, after all the node does to it was done; `None`, and the packet is as it was, for
     /// another.
@@ -372,7 +380,7 @@ pub trait UsesOut<F>: Uses<F> {
 }
 
 /// A node that sends packets straight to one of many nodes, without looking anything up.
-pub trait Directs: PacketNode {
+pub trait DirectingNode: PacketNode {
     /// What it needs to know of an interface.
     type Facts<'g>: Copy;
 
@@ -380,7 +388,7 @@ pub trait Directs: PacketNode {
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>>;
 
     /// The edge a plain packet takes, after all the node does to it was done; `None`, and the packet is as it was, for
-    /// another. It has said by which interface the packet leaves.
+    /// another. It has set the interface that the packet leaves by.
     fn direct(&self, facts: Self::Facts<'_>, pkt: &mut Packet<'_>) -> Option<Edge>;
 
     /// Counts plain packets of one interface.

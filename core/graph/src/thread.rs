@@ -15,8 +15,8 @@ use crate::topology::{Change, Changes};
 /// Work for a thread, done between two rounds of its loop.
 pub(crate) type Job = Box<dyn FnOnce(&mut Worker) + Send>;
 
-/// What a thread counts of its own loop. It alone writes, with a plain load and store, and never starts anew: whoever
-/// looks takes the difference of two looks.
+/// What a thread counts of its own loop. It alone writes, with a plain load and store, and never resets them: readers
+/// take the difference of two readings.
 #[derive(Debug, Default)]
 pub struct Work {
     loops: AtomicU64,
@@ -90,7 +90,7 @@ pub struct ThreadShared {
     wake: EventFd,
     signals: Padded<Signals>,
     work: Padded<Work>,
-    /// What `work` said when the busy percentage was started anew, and the clock's reading then.
+    /// The value of `work` when the busy percentage was reset, and the clock's reading then.
     cleared: Mutex<(Load, u64)>,
     /// Set by others who have found the thread stuck; it need not take it back, see [`ThreadShared::stuck_for`].
     stall: Mutex<Option<Stall>>,
@@ -112,7 +112,7 @@ struct Stall {
 
 /// What others have left for a thread.
 #[derive(Default)]
-struct Mail {
+struct Mailbox {
     /// What has changed in the graph; it comes before the jobs, which may be about what is new in it. Of a node that
     /// changed several times only the last change is kept, so a thread that does not move costs no more than the graph.
     change: Option<Changes>,
@@ -124,7 +124,7 @@ struct Signals {
     has_mail: AtomicBool,
     asleep: AtomicBool,
     stop: AtomicBool,
-    mail: Mutex<Mail>,
+    mail: Mutex<Mailbox>,
 }
 
 impl ThreadShared {
@@ -162,7 +162,7 @@ impl ThreadShared {
         });
     }
 
-    fn leave(&self, put: impl FnOnce(&mut Mail)) {
+    fn leave(&self, put: impl FnOnce(&mut Mailbox)) {
         put(&mut self.signals.mail.lock().unwrap_or_else(PoisonError::into_inner));
         self.signals.has_mail.store(true, Ordering::SeqCst);
         self.wake_if_asleep();
@@ -272,7 +272,7 @@ impl ThreadShared {
         if all == 0 { 0.0 } else { (self.load().since(then).busy as f64 / all as f64 * 100.0).min(100.0) }
     }
 
-    /// Starts the busy percentage anew.
+    /// Resets the busy percentage.
     pub fn clear_busy(&self) {
         let now = (self.load(), crate::clock::tsc());
         *self.cleared.lock().unwrap_or_else(PoisonError::into_inner) = now;
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn work_adds_up_and_clearing_starts_only_the_percentage_anew() {
+    fn work_adds_up_and_clearing_resets_only_the_percentage() {
         let thread = ThreadShared::new(3, "t".into()).unwrap();
         let round = Load { loops: 1, busy: 1 << 40, packets: 7, handed: 2 };
         thread.work().add(round);

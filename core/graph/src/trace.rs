@@ -79,7 +79,7 @@ impl TraceRequest {
     }
 }
 
-/// What one node said about one packet.
+/// One node's trace of one packet.
 pub struct Record {
     /// When.
     pub time: Time,
@@ -97,7 +97,7 @@ impl fmt::Display for Record {
 /// One packet's way.
 #[derive(Default)]
 pub struct PacketTrace {
-    /// What each node said, in order.
+    /// Each node's trace, in order.
     pub records: Vec<Record>,
 }
 

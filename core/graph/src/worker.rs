@@ -56,7 +56,7 @@ pub struct Worker {
     spin: Spin,
     /// Naps since it last did something.
     naps: u32,
-    /// What a sleep waits for: filled anew for each, kept so that sleeping allocates nothing. Empty between sleeps.
+    /// What a sleep waits for: refilled for each, kept so that sleeping allocates nothing. Empty between sleeps.
     waits: Vec<PollFd<'static>>,
 }
 
@@ -305,8 +305,8 @@ impl Worker {
         any
     }
 
-    /// Drops what is for a node this thread has not been told of yet: it was stuck when the node came, and now finishes
-    /// the round of before.
+    /// Drops what is for a node this thread does not know yet: it was stuck when the node came, and now finishes the
+    /// round of before.
     #[cold]
     fn drop_unknown(&mut self, mut frame: Box<Frame>) {
         for at in 0..frame.len() {

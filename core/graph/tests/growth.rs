@@ -48,8 +48,8 @@ fn a_node_and_an_edge_to_it_cost_the_same_however_many_there_are() {
     }
     let part = NODES / 3;
     let (first, last) = (told.iter().take(part).sum::<u64>(), told.iter().rev().take(part).sum::<u64>());
-    assert!(last <= first, "threads were told of {first} nodes for the first {part}, of {last} for the last");
-    assert!(last <= part as u64 + 2, "threads were told of {last} nodes for {part} that are new");
+    assert!(last <= first, "threads received {first} nodes for the first {part}, {last} for the last");
+    assert!(last <= part as u64 + 2, "threads received {last} nodes for {part} new ones");
     let hub = graph.nodes().into_iter().find(|n| n.index == hub).unwrap();
     assert!(hub.next.iter().skip(1).enumerate().all(|(n, name)| *name == format!("leaf{n}")));
     assert_eq!(hub.next.len(), 1 + NODES);
@@ -90,7 +90,7 @@ fn changes_made_together_are_told_together_and_a_failed_one_keeps_none_back() {
         graph.add_packet_named("two", Leaf)
     });
     assert_eq!(failed.unwrap_err().to_string(), "node `two' exists already");
-    assert_eq!(graph.published() - before, 2, "the first node is told of");
+    assert_eq!(graph.published() - before, 2, "the first node is published");
     assert!(graph.node("two").is_ok());
     graph.stop_workers().unwrap();
 }

@@ -18,9 +18,9 @@ use shoal_testkit::alloc::{CountingAllocator, allocations};
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Has nothing, and a descriptor that says otherwise: each sleep on it ends at once.
-struct Restless(EventFd);
+struct AlwaysReadable(EventFd);
 
-impl RxQueue for Restless {
+impl RxQueue for AlwaysReadable {
     fn poll(&mut self, _: &mut FrameCx<'_>) -> usize {
         0
     }
@@ -94,7 +94,7 @@ fn sleeping_allocates_nothing() {
     let input = graph.add_input::<NoNext, NoError>("test-input").unwrap();
     graph.build().unwrap();
     for number in 0..3 {
-        let queue = Restless(EventFd::from_value_and_flags(1, EfdFlags::EFD_NONBLOCK).unwrap());
+        let queue = AlwaysReadable(EventFd::from_value_and_flags(1, EfdFlags::EFD_NONBLOCK).unwrap());
         let id = graph.add_queue("test", number, input, Some(0), Box::new(queue)).unwrap();
         graph.set_queue_mode(id, RxMode::Interrupt).unwrap();
     }

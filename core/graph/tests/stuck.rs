@@ -40,7 +40,7 @@ impl RxQueue for Hold {
         guard.0 = true;
         self.0.1.notify_all();
         let (_guard, late) = self.0.1.wait_timeout_while(guard, PATIENCE, |(_, go)| !*go).unwrap();
-        assert!(!late.timed_out(), "nobody lets the thread go");
+        assert!(!late.timed_out(), "the thread is not released");
         0
     }
 }

@@ -71,7 +71,7 @@ impl FrameNode for End {
     }
 }
 
-/// Makes numbered packets while it is told to, as many at a time as it is told.
+/// Makes numbered packets on request, as many at a time as requested.
 struct Source {
     on: Arc<AtomicBool>,
     made: Arc<AtomicU64>,
@@ -109,7 +109,7 @@ impl Gate {
     fn reached(&self) {
         let guard = self.0.0.lock().unwrap();
         let (guard, late) = self.0.1.wait_timeout_while(guard, PATIENCE, |(_, reached)| !*reached).unwrap();
-        assert!(!late.timed_out(), "nobody comes to the gate");
+        assert!(!late.timed_out(), "no thread comes to the gate");
         drop(guard);
     }
 }
@@ -120,7 +120,7 @@ impl RxQueue for Gate {
         guard.1 = true;
         self.0.1.notify_all();
         let (_guard, late) = self.0.1.wait_timeout_while(guard, PATIENCE, |(open, _)| !*open).unwrap();
-        assert!(!late.timed_out(), "nobody opens the gate");
+        assert!(!late.timed_out(), "the gate stays closed");
         0
     }
 }
@@ -392,20 +392,20 @@ fn each_thread_notes_packets_by_edge_and_its_dearest_call_until_it_forgets() {
     let of_main = || bed.graph.ledgers().remove(&0).unwrap();
     assert_eq!(of_main().packets(spread, Edge(1)), made);
     assert_eq!(of_main().packets(spread, Edge::DROP), 0);
-    assert!(of_main().dearest(end).clocks > 0);
-    assert_eq!(of_main().dearest(end).vectors, 8);
+    assert!(of_main().slowest_call(end).clocks > 0);
+    assert_eq!(of_main().slowest_call(end).vectors, 8);
     // More nodes and edges do not disturb what was noted.
     let more =
         bed.graph.add_frame_named("more", End { count: Arc::default(), seen: Arc::default() }).unwrap();
     let edge = bed.graph.add_edge(spread, more).unwrap();
     assert_eq!((of_main().packets(spread, Edge(1)), of_main().packets(spread, edge)), (made, 0));
-    // A node that takes the place of another begins anew.
+    // A node that takes the place of another starts from zero.
     bed.graph.remove(more).unwrap();
     let other =
         bed.graph.add_frame_named("other", End { count: Arc::default(), seen: Arc::default() }).unwrap();
-    assert_eq!((other, of_main().dearest(other).clocks), (more, 0));
+    assert_eq!((other, of_main().slowest_call(other).clocks), (more, 0));
     bed.graph.on_every_thread(shoal_graph::Worker::clear_ledger).unwrap();
-    assert_eq!((of_main().packets(spread, Edge(1)), of_main().dearest(end).clocks), (0, 0));
+    assert_eq!((of_main().packets(spread, Edge(1)), of_main().slowest_call(end).clocks), (0, 0));
     bed.check();
 }
 

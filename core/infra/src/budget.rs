@@ -69,7 +69,7 @@ impl std::error::Error for NoMemory {}
 
 /// What may still be taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Left {
+pub struct Remaining {
     /// What will refuse first.
     pub limit: Limit,
     /// How much that is in all, in bytes.
@@ -104,7 +104,7 @@ pub fn take(bytes: usize) -> Result<(), NoMemory> {
     let bytes = bytes as u64;
     let mut credit = credit();
     if bytes > *credit {
-        let Left { limit, most, bytes: left } = left();
+        let Remaining { limit, most, bytes: left } = left();
         if bytes > left {
             return Err(NoMemory { limit, most, taken: taken() });
         }
@@ -155,7 +155,7 @@ impl<T> Notes<T> {
             let bytes = (more * size_of::<T>()) as u64;
             // A few are never worth a look at the system.
             if bytes > GRAIN / 64 {
-                let Left { limit, most, bytes: left } = left_of_system(Kept::HalfForNotes);
+                let Remaining { limit, most, bytes: left } = left_of_system(Kept::HalfForNotes);
                 if bytes > left {
                     return Err(NoMemory { limit, most, taken: taken() });
                 }
@@ -197,18 +197,18 @@ impl<T> Notes<T> {
 }
 
 /// How much tables may still take. Looks at the system: some tens of microseconds.
-pub fn left() -> Left {
+pub fn left() -> Remaining {
     let configured = CONFIGURED.load(Ordering::Relaxed);
     // Taken by tables alone, so that nothing has to be left for others.
-    let own = (configured > 0).then(|| Left {
+    let own = (configured > 0).then(|| Remaining {
         limit: Limit::Configured,
         most: configured,
         bytes: configured.saturating_sub(taken()),
     });
-    own.into_iter().chain([left_of_system(Kept::All)]).min_by_key(|l| l.bytes).unwrap_or(NOBODY_KNOWS)
+    own.into_iter().chain([left_of_system(Kept::All)]).min_by_key(|l| l.bytes).unwrap_or(UNKNOWN_STATIONS)
 }
 
-const NOBODY_KNOWS: Left = Left { limit: Limit::System, most: 0, bytes: GRAIN };
+const UNKNOWN_STATIONS: Remaining = Remaining { limit: Limit::System, most: 0, bytes: GRAIN };
 
 /// How much of what is left to everybody else stays untouched.
 #[derive(Clone, Copy)]
@@ -217,12 +217,12 @@ enum Kept {
     HalfForNotes,
 }
 
-fn left_of_system(kept: Kept) -> Left {
+fn left_of_system(kept: Kept) -> Remaining {
     let limits = Source::ALL.iter().filter_map(|read| read());
-    limits.map(|source| source.left(kept)).min_by_key(|l| l.bytes).unwrap_or(NOBODY_KNOWS)
+    limits.map(|source| source.left(kept)).min_by_key(|l| l.bytes).unwrap_or(UNKNOWN_STATIONS)
 }
 
-/// One limit of the system, and how much of it nobody uses.
+/// One limit of the system, and how much of it is unused.
 struct Source {
     limit: Limit,
     most: u64,
@@ -232,13 +232,13 @@ struct Source {
 impl Source {
     const ALL: [fn() -> Option<Source>; 4] = [machine, address_space, data, control_group];
 
-    fn left(self, kept: Kept) -> Left {
+    fn left(self, kept: Kept) -> Remaining {
         let all = KEPT.max(self.most / KEPT_PART).min(self.most / 4);
         let kept = match kept {
             Kept::All => all,
             Kept::HalfForNotes => all / 2,
         };
-        Left { limit: self.limit, most: self.most, bytes: self.free.saturating_sub(kept) }
+        Remaining { limit: self.limit, most: self.most, bytes: self.free.saturating_sub(kept) }
     }
 }
 

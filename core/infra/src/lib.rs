@@ -1,8 +1,8 @@
 //! Raw structures behind safe APIs: what every other crate of the router builds its tables from.
 //!
-//! Workers read, one control thread writes, nobody waits. The pieces that make this work are
-//! [`qsbr`] (when may memory be freed), [`qsbr::Published`] (a whole value replaced at once),
-//! and structures that never move and are updated in place.
+//! Workers read, one control thread writes, no thread waits. The pieces that make this work are [`qsbr`] (when may
+//! memory be freed), [`qsbr::Published`] (a whole value replaced at once), and structures that never move and are
+//! updated in place.
 //!
 //! All `unsafe` of this crate is under `raw/`; each file there begins with its invariant.
 //! With `--cfg loom` only the lock-free pieces are built, on loom's atomics, for model checking.
@@ -51,7 +51,7 @@ pub use raw::simd::equal_bytes;
 pub use raw::stable_vec::StableVec;
 pub use raw::zeroable::Zeroable;
 #[cfg(not(loom))]
-pub use segment::{Full, SegmentView, SharedSegment, U64Slice};
+pub use segment::{SegmentFull, SegmentView, SharedSegment, U64Slice};
 pub use shares::Shares;
 pub use timer_wheel::{TimerHandle, TimerWheel};
 #[cfg(not(loom))]

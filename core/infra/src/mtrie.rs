@@ -45,7 +45,7 @@ mod writer;
 
 pub use address::Address;
 use address::WIDE_LEVELS;
-pub use search::{Begun, Search};
+pub use search::{InFlight, Search};
 pub use writer::{Begins, MtrieWriter, UpdateError};
 
 /// The trie of IPv4 routes.

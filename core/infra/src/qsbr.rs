@@ -1,9 +1,9 @@
 //! Quiescent-state based reclamation: when may memory that workers read be freed or reused?
 //!
 //! A thread that reads shared structures owns a [`Reader`]. Between two packets loops it says
-//! [`Reader::quiescent`]: "I hold no reference any more". The control plane first unlinks what it
-//! wants to free, then waits until every online reader has said so ([`synchronize`]), or hands the
-//! work over to be done later ([`retire`], [`reclaim`]). There is one domain per process.
+//! [`Reader::quiescent`]: "I hold no reference any more". The control plane first unlinks what it wants to free, then
+//! waits until every online reader has announced it ([`synchronize`]), or hands the work over to be done later
+//! ([`retire`], [`reclaim`]). There is one domain per process.
 //!
 //! # Why the compiler keeps you honest
 //!
@@ -403,10 +403,10 @@ pub fn admit() -> Result<(), Backlog> {
     if waiting < MOST_WAITING {
         return Ok(());
     }
-    // Perhaps nothing is wrong but that nobody has looked. This raises the epoch, if that was left to do.
+    // Perhaps no thread has looked yet. This raises the epoch, if that was left to do.
     reclaim();
     let grace = Grace(DOMAIN.current());
-    // A thread whose own reader is online is no control plane that frees; it is told the truth all the same.
+    // A thread whose own reader is online is no control plane that frees; the result is right all the same.
     let over = grace.within(LONG_MOMENT).unwrap_or(false);
     if over {
         reclaim();

@@ -46,21 +46,21 @@ struct Pieces {
 
 /// The segment has no room for a piece of this size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full {
+pub struct SegmentFull {
     /// Bytes asked for.
     pub wanted: usize,
     /// Bytes that were never given out.
     pub left: usize,
 }
 
-impl fmt::Display for Full {
+impl fmt::Display for SegmentFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Full { wanted, left } = self;
+        let SegmentFull { wanted, left } = self;
         write!(f, "shared segment is full: {wanted} bytes wanted, {left} left")
     }
 }
 
-impl std::error::Error for Full {}
+impl std::error::Error for SegmentFull {}
 
 /// A byte range that is not inside the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,11 +103,11 @@ impl SharedSegment {
 
     /// Gives out `max_len` words, zero, on cache lines of their own. The very first piece is at
     /// offset 0, where formats put their header.
-    pub fn alloc_u64s(&self, max_len: usize) -> Result<U64Slice, Full> {
+    pub fn alloc_u64s(&self, max_len: usize) -> Result<U64Slice, SegmentFull> {
         let mut pieces = lock(&self.inner.pieces);
-        // The last line is nobody's: clients refuse what ends where the segment does.
+        // The last line stays unused: clients refuse what ends where the segment does.
         let left = (self.inner.words.len() - LINE).saturating_sub(pieces.untouched);
-        let full = Full { wanted: max_len.saturating_mul(8), left: left * 8 };
+        let full = SegmentFull { wanted: max_len.saturating_mul(8), left: left * 8 };
         let words = max_len.max(1).checked_next_multiple_of(LINE).ok_or(full)?;
         let start = match pieces.free.get_mut(&words).and_then(Vec::pop) {
             Some(start) => start,
@@ -127,7 +127,7 @@ impl SharedSegment {
     /// Takes a piece back, zeroes it, and will give it out again for the same size. False when it
     /// was freed before or is of another segment.
     ///
-    /// Clones of the piece stay valid memory, shared with whoever gets it next: free it through
+    /// Clones of the piece stay valid memory, shared with its next owner: free it through
     /// [`qsbr::retire`](crate::qsbr::retire) when workers may still count in it.
     pub fn free(&self, piece: U64Slice) -> bool {
         if !Arc::ptr_eq(&self.inner.words, piece.span.words()) {

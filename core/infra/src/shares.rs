@@ -4,8 +4,8 @@ use crate::sync::{AtomicU32, Ordering, fence};
 
 /// The count.
 ///
-/// Who has a share reads the thing, and nobody writes it but this count. Who gives up the last one has the thing alone: all
-/// that others read of it was read before.
+/// An owner of a share reads the value, and nothing writes it but this count. Who gives up the last one has the thing
+/// alone: all that others read of it was read before.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Shares(AtomicU32);
@@ -17,14 +17,14 @@ impl Shares {
         Shares(AtomicU32::new(count))
     }
 
-    /// One more, by someone who has one. Nobody has four thousand million of them, so it cannot overflow.
+    /// One more share, for the owner of one. Four thousand million shares do not fit in memory, so it cannot overflow.
     #[inline(always)]
     pub fn add(&self) {
         // A share is passed to another thread by something that orders what was done before; the count need not.
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the caller, who has a share, has the only one. Nobody else can make a second one then.
+    /// Whether the caller, an owner of a share, has the only one. No other thread can make a second one then.
     #[inline(always)]
     pub fn is_last(&self) -> bool {
         self.0.load(Ordering::Acquire) == 1

@@ -7,8 +7,8 @@
 //! stretches of time cost nothing.
 //!
 //! The wheel keeps no deadlines: it asks for a timer's when the timer is started, and again when time reaches the slot it
-//! was put in. So whoever puts a deadline off does nothing but store the new one, and the timer moves when its old time
-//! comes (*lazily*). Only a deadline that comes nearer must be told, by [`Wheel::stop`] and [`Wheel::start`].
+//! was put in. So putting a deadline off is one store of the new one, and the timer moves when its old time comes
+//! (*lazily*). Only a deadline that comes nearer needs a call of [`Wheel::stop`] and [`Wheel::start`].
 //!
 //! All work is done in steps of one timer, so a million timers of one tick need not be a pause of the thread that has them.
 

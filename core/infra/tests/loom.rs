@@ -204,7 +204,7 @@ fn loom_a_balance_s_buckets_are_its_own_until_packets_have_left_them() {
     });
 }
 
-/// Something shared, which watches over who reads and who writes it.
+/// Something shared, which watches its readers and writers.
 struct Common {
     shares: Shares,
     bytes: UnsafeCell<u32>,
@@ -227,7 +227,7 @@ impl Common {
 }
 
 #[test]
-fn loom_shares_one_of_all_is_the_last_and_nobody_reads_what_it_writes() {
+fn loom_shares_one_of_all_is_the_last_and_no_thread_reads_what_it_writes() {
     model(|| {
         let common = Common::of(1);
         common.shares.add();

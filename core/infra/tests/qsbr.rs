@@ -302,7 +302,7 @@ fn while_a_reader_does_not_move_stores_take_spare_copies_and_give_them_back() {
         moving.quiescent();
     }
     moving.offline();
-    assert_eq!(table.load(SLOTS, moving.guard()), &[0; 7], "spare copies are nobody's slot");
+    assert_eq!(table.load(SLOTS, moving.guard()), &[0; 7], "spare copies belong to no slot");
     moving.offline();
     // No more than there are: all or none.
     let refused = loop {

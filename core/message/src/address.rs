@@ -111,7 +111,7 @@ impl Value for IpAddr {
     }
 }
 
-/// An address and how many of its bits count. Nothing is said of the others, nor that there are so many.
+/// An address and how many of its bits count. The others are not mentioned, nor their number.
 #[derive(shoal_derive::Value, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     /// The address.

@@ -57,7 +57,7 @@ pub struct Field {
     pub of: Type,
     /// How many of it there are.
     pub shape: Shape,
-    /// What clients send if nobody gives it a value, as JSON has it.
+    /// What clients send if the user gives no value, as JSON has it.
     pub default: Option<&'static str>,
 }
 
@@ -85,7 +85,7 @@ pub enum Header {
     Reply,
     /// To a client, who asked: its index, which is not filled in, and the context. VPP has a few of these.
     Indexed,
-    /// To a client, who did not ask: its index and the number of its process.
+    /// To a client that did not ask: its index and the number of its process.
     Event,
     /// Nothing but the message's number.
     Bare,

@@ -53,7 +53,7 @@ struct SwInterfaceEvent {
     deleted: bool,
 }
 
-/// Asks to be told of changes.
+/// Asks for events of changes.
 #[derive(Message, Clone, Debug, PartialEq)]
 #[message(request, events = SwInterfaceEvent)]
 struct WantInterfaceEvents {

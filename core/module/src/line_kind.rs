@@ -60,7 +60,7 @@ pub struct LineKind {
     pub order: Order,
     /// Templates, with `; ` between them, that name what other lines need; empty if they need nothing of it.
     pub makes: &'static str,
-    /// Templates that name what the line needs. The interfaces that it names need not be said.
+    /// Templates that name what the line needs. The interfaces that it names need not be listed.
     pub needs: &'static [&'static str],
 }
 

@@ -75,7 +75,7 @@ impl Module {
     };
 }
 
-/// The modules of a router in their table's order; whoever starts them puts it on the shelf.
+/// The modules of a router in their table's order; the program that starts them puts it on the shelf.
 #[derive(Debug)]
 pub struct ModuleList(pub Vec<&'static Module>);
 

@@ -1,4 +1,4 @@
-//! What was loaded besides the modules, for whoever shows it.
+//! What was loaded besides the modules, for commands that show it.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub struct LoadedPlugin {
     pub path: PathBuf,
 }
 
-/// The plugins of this router; whoever loads them puts it on the shelf.
+/// The plugins of this router; the loader puts it on the shelf.
 #[derive(Debug, Clone, Default)]
 pub struct LoadedPlugins {
     /// Where they were looked for.

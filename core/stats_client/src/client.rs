@@ -11,7 +11,7 @@ use crate::directory::{Directory, Name};
 use crate::segment::{Header, Segment};
 use crate::{Counter, Error};
 
-/// How long a reading may begin anew, because the structure changed meanwhile.
+/// How long a reading may be retried, because the structure changed meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long to wait before looking again whether a change is over.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -20,8 +20,8 @@ const SILENCE: Duration = Duration::from_secs(15);
 
 /// A reader of one router's segment.
 pub struct Client {
-    /// The socket, and the device and inode of its file: a router that was started anew has another. `None` for a
-    /// segment that came otherwise.
+    /// The socket, and the device and inode of its file: a router that restarted has another. `None` for a segment that
+    /// came otherwise.
     socket: Option<(PathBuf, (u64, u64))>,
     segment: Segment,
     directory: Option<Directory>,
@@ -32,7 +32,7 @@ impl Client {
     /// Fetches the segment through the router's socket.
     ///
     /// # Errors
-    /// Nobody serves the socket, or what it serves is no segment of version 2.
+    /// No router serves the socket, or what it serves is no segment of version 2.
     pub fn connect(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         // Before connecting: a socket that is replaced in between looks replaced afterwards too.
@@ -92,7 +92,7 @@ impl Client {
         Ok(counters.first().map_or(0, |counter| counter.value.sum()))
     }
 
-    /// Connects anew if the router was started anew.
+    /// Reconnects if the router restarted.
     fn follow(&mut self) -> Result<(), Error> {
         let Some((path, file)) = self.socket.clone() else { return Ok(()) };
         let replaced = identity(&path)? != file;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The counters cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no socket, or nobody serves it any more.
+    /// There is no socket, or no router serves it any more.
     #[error("{}: no router serves this socket: {source}", path.display())]
     Gone {
         /// The socket.
@@ -14,7 +14,7 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
-    /// Whoever serves the socket does not speak this protocol, or not soon enough.
+    /// The server of the socket does not speak this protocol, or not soon enough.
     #[error("{}: no stats segment came: {reason}", path.display())]
     Handshake {
         /// The socket.

@@ -1,7 +1,7 @@
 //! Reads a stats segment: the counters of a router, out of the memory in which its threads count.
 //!
 //! [`Client::connect`] fetches the segment through the router's socket and maps it; from then on the router does not
-//! notice who reads. [`Client::read`] gives the values of the names one wants, all of one moment of the directory:
+//! notice readers. [`Client::read`] gives the values of the names one wants, all of one moment of the directory:
 //! whatever changes its structure meanwhile makes it read again. The layout is version 2 of VPP's, so VPP's own
 //! segments can be read too.
 //!

@@ -11,7 +11,7 @@ use shoal_module::api::handler::Outcome;
 use shoal_module::api::{Answers, ApiPart, Call};
 
 /// Asks handlers of some parts.
-pub struct Asker<'a> {
+pub struct ApiAsker<'a> {
     call: Call,
     parts: &'a [&'a ApiPart],
 }
@@ -19,10 +19,10 @@ pub struct Asker<'a> {
 /// Bytes of an answer in front of its context: the frame and the message's number.
 const HEAD: usize = 18;
 
-impl<'a> Asker<'a> {
-    /// A client who is not connected.
+impl<'a> ApiAsker<'a> {
+    /// A client that is not connected.
     pub fn new(control: &Rc<Control>, parts: &'a [&'a ApiPart]) -> Self {
-        Asker { call: Call::local(control), parts }
+        ApiAsker { call: Call::local(control), parts }
     }
 
     /// The fields of all answers to a request of these fields.
@@ -56,7 +56,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Waits for something that needs nobody else.
+/// Waits for something that needs no other task.
 fn wait<T>(work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     let mut cx = Context::from_waker(Waker::noop());

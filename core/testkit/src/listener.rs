@@ -1,4 +1,4 @@
-//! A client of the binary API that only listens: what it is told, without a socket.
+//! A client of the binary API that only listens: the events it gets, without a socket.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,14 +12,14 @@ use crate::Router;
 /// A connected client.
 pub struct Listener {
     client: ClientIndex,
-    told: Rc<Told>,
+    told: Rc<RecordingMailbox>,
     names: Vec<&'static str>,
 }
 
 #[derive(Default)]
-struct Told(RefCell<Vec<Vec<u8>>>);
+struct RecordingMailbox(RefCell<Vec<Vec<u8>>>);
 
-impl Mailbox for Told {
+impl Mailbox for RecordingMailbox {
     fn post(&self, bytes: &[u8]) -> bool {
         self.0.borrow_mut().push(bytes.to_vec());
         true
@@ -37,7 +37,7 @@ impl Listener {
         let clients = control.get::<Clients>().unwrap_or_else(|_| control.put(Clients::default()));
         let names: Vec<_> = parts.iter().flat_map(|p| p.messages).map(|m| m.described.name).collect();
         clients.number(names.iter().copied().zip(1..));
-        let told = Rc::new(Told::default());
+        let told = Rc::new(RecordingMailbox::default());
         Listener { client: clients.add(Rc::clone(&told) as _), told, names }
     }
 
@@ -46,7 +46,7 @@ impl Listener {
         Call { client: self.client, ..Call::local(router.control()) }
     }
 
-    /// Takes the events of a kind that it was told since the last look; others stay.
+    /// Takes the events of a kind that came since the last look; others stay.
     pub fn events<M: Message>(&self) -> Vec<M> {
         let id = self.names.iter().position(|name| *name == M::NAME).unwrap() as u16 + 1;
         let (mine, others) = self

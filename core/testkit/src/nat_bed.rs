@@ -41,7 +41,7 @@ pub fn tuple(src: (&str, u16), dst: (&str, u16)) -> Tuple {
 
 /// The tuple of a frame.
 pub fn read(frame: &[u8]) -> Tuple {
-    shoal_nat::Seen::read(&frame[14..]).unwrap().tuple
+    shoal_nat::ParsedPacket::read(&frame[14..]).unwrap().tuple
 }
 
 /// A frame; `flags` are TCP's, or say of ICMP whether it is an answer.

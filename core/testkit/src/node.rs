@@ -10,7 +10,7 @@ use crate::{Router, probe};
 /// What became of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// The nodes it passed and what each said, in order. A node that says nothing of its packets is not seen.
+    /// The nodes it passed and the trace line of each, in order. A node that says nothing of its packets is not seen.
     pub steps: Vec<(String, String)>,
     /// Counters that went up, as `node: text`.
     pub counted: Vec<String>,
@@ -18,12 +18,12 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// The first node behind the one asked for that said something; `None` when the packet ended there.
+    /// The first node with a trace line behind the one asked for; `None` when the packet ended there.
     pub fn next(&self) -> Option<&str> {
         self.steps.iter().map(|(node, _)| node.as_str()).find(|node| *node != self.node)
     }
 
-    /// What a node said of the packet.
+    /// The trace line of a node for the packet.
     pub fn said(&self, node: &str) -> Option<&str> {
         self.steps.iter().find(|(n, _)| n == node).map(|(_, text)| text.as_str())
     }

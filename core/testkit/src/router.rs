@@ -305,7 +305,7 @@ impl Router {
         self.graph.trace_add(index, count, None).unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// What was traced: for each packet a line per node, `node: what it said`, and an empty line.
+    /// What was traced: for each packet a line per node, `node: its trace`, and an empty line.
     pub fn trace(&self) -> String {
         let mut text = String::new();
         for thread in 0..shoal_graph::MAX_THREADS {

@@ -24,7 +24,7 @@ pub const STACK: &[&Module] = &[
 
 /// This router's address on `pg0`, in a /24, where a test does not say otherwise.
 pub const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// Whom tests talk to there.
+/// The peer of tests there.
 pub const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 /// The MAC address of [`PEER`].
 pub const PEER_MAC: MacAddress = MacAddress([2, 0xaa, 0, 0, 0, 2]);

@@ -71,7 +71,7 @@ pub enum ToyError {
 }
 
 /// The last byte of a packet that toys drop.
-pub const DISLIKED: u8 = 0xd1;
+pub const DROPPED_BYTE: u8 = 0xd1;
 
 /// By number.
 pub const TOY_NAMES: [&str; 8] = [
@@ -97,7 +97,7 @@ impl<const N: usize> PacketNode for Toy<N> {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<ToyNext, ToyError> {
         cx.trace(pkt, || "seen");
         cx.count(ToyError::Seen, 1);
-        if N == 0 && pkt.data().last() == Some(&DISLIKED) {
+        if N == 0 && pkt.data().last() == Some(&DROPPED_BYTE) {
             return Err(ToyError::Disliked);
         }
         Ok(ToyNext::Feature(cx.next_feature(pkt)))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_interface::SwIfIndex;
 use shoal_wire::describe_frame;
 
-use crate::{Given, Giver, Port, Rng, Router};
+use crate::{InjectedPacket, PacketInjector, Port, Rng, Router};
 
 /// One of two routers, with a giver for each port.
 pub struct Twin {
@@ -15,7 +15,7 @@ pub struct Twin {
     /// Its ports.
     pub ports: Vec<Port>,
     /// Their receive queues.
-    pub givers: Vec<Giver>,
+    pub givers: Vec<PacketInjector>,
 }
 
 /// What a comparison needs to know of the packets.
@@ -24,7 +24,7 @@ pub struct Twins {
     /// Makes a router: the plain one, or with `true` the one that does it otherwise.
     pub make: fn(bool) -> Twin,
     /// Makes a random packet for a port, the number of which is given.
-    pub packet: fn(&mut Rng, &Port, usize) -> Given,
+    pub packet: fn(&mut Rng, &Port, usize) -> InjectedPacket,
     /// Which sent packets keep their order. It also takes out of a packet what may differ.
     pub flow: fn(&mut [u8]) -> Vec<u8>,
 }
@@ -32,7 +32,7 @@ pub struct Twins {
 impl Twin {
     /// A router with these ports.
     pub fn new(mut router: Router, ports: Vec<Port>) -> Twin {
-        let givers = ports.iter().map(|p| Giver::new(&router, p, 0)).collect();
+        let givers = ports.iter().map(|p| PacketInjector::new(&router, p, 0)).collect();
         router.run();
         Twin { router, ports, givers }
     }

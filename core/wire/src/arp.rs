@@ -32,7 +32,7 @@ impl fmt::Display for ArpOpcode {
 }
 
 /// The 28 bytes of an ARP packet for Ethernet and IPv4. Nothing in it may be trusted before
-/// [`is_valid`](Self::is_valid) said yes.
+/// [`is_valid`](Self::is_valid) returned true.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct ArpHeader {

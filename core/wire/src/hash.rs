@@ -109,8 +109,8 @@ impl Flow6 {
     }
 }
 
-/// An address and a port in 64 bits. The halves of the address are multiplied to 128 bits, of which
-/// every bit depends on both; the lower half is added again lest a half that is zero hides the other.
+/// An address and a port in 64 bits. The halves of the address are multiplied to 128 bits, of which every bit depends
+/// on both; the lower half is added again so that a half that is zero does not hide the other.
 #[inline(always)]
 fn end6(addr: Ipv6Addr, port: u16, seed: u64) -> u64 {
     let bits = addr.to_bits();
@@ -137,7 +137,7 @@ fn upper_layer(packet: &[u8]) -> (IpProtocol, &[u8]) {
     (headers.protocol(), packet.get(headers.offset()..).unwrap_or(&[]))
 }
 
-/// Who talks to whom on a link: for frames that carry neither IPv4 nor IPv6.
+/// Source and destination of a link: for frames that carry neither IPv4 nor IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Flow2 {
     /// Source address.

@@ -68,9 +68,9 @@ pub mod code {
     pub const NET_UNREACHABLE: u8 = 0;
     /// Destination unreachable: the host does not answer ARP.
     pub const HOST_UNREACHABLE: u8 = 1;
-    /// Destination unreachable: nobody listens for this protocol.
+    /// Destination unreachable: no listener for this protocol.
     pub const PROTOCOL_UNREACHABLE: u8 = 2;
-    /// Destination unreachable: nobody listens on this port.
+    /// Destination unreachable: no listener on this port.
     pub const PORT_UNREACHABLE: u8 = 3;
     /// Destination unreachable: too big for the next link and may not be fragmented (RFC 1191).
     pub const FRAGMENTATION_NEEDED: u8 = 4;

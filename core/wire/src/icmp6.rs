@@ -1,8 +1,8 @@
 //! ICMP for IPv6 (RFC 4443). Neighbor discovery is in [`nd`](crate::nd), listener discovery in
 //! [`mld`](crate::mld).
 //!
-//! The checksum covers the IPv6 pseudo header, so who makes or verifies one has the addresses at
-//! hand. A message in a chain of segments is summed piece by piece:
+//! The checksum covers the IPv6 pseudo header, so code that makes or verifies one has the addresses at hand. A message
+//! in a chain of segments is summed piece by piece:
 //!
 //! ```
 //! use std::net::Ipv6Addr;
@@ -108,7 +108,7 @@ pub mod code {
     pub const BEYOND_SCOPE_OF_SOURCE_ADDRESS: u8 = 2;
     /// Destination unreachable: the neighbor does not answer, or any other reason.
     pub const ADDRESS_UNREACHABLE: u8 = 3;
-    /// Destination unreachable: nobody listens on this port.
+    /// Destination unreachable: no listener on this port.
     pub const PORT_UNREACHABLE: u8 = 4;
     /// Destination unreachable: the source address is refused by an ingress or egress policy.
     pub const SOURCE_ADDRESS_FAILED_POLICY: u8 = 5;
@@ -120,7 +120,7 @@ pub mod code {
     pub const FRAGMENT_REASSEMBLY_TIME_EXCEEDED: u8 = 1;
     /// Parameter problem: a field of a header is wrong.
     pub const ERRONEOUS_HEADER_FIELD: u8 = 0;
-    /// Parameter problem: nobody knows this next header.
+    /// Parameter problem: an unknown next header.
     pub const UNRECOGNIZED_NEXT_HEADER: u8 = 1;
     /// Parameter problem: an option is unknown and says that it must not be.
     pub const UNRECOGNIZED_OPTION: u8 = 2;

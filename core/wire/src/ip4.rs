@@ -305,7 +305,7 @@ impl Ip4Header {
         sum
     }
 
-    /// The checksum this header without options ought to carry.
+    /// The checksum that belongs into this header without options.
     #[inline(always)]
     pub fn compute_checksum(&self) -> u16 {
         let mut header = *self;
@@ -313,7 +313,7 @@ impl Ip4Header {
         u16::from_be(!fold(header.sum()))
     }
 
-    /// The checksum this header with `options` ought to carry.
+    /// The checksum that belongs into this header with `options`.
     pub fn compute_checksum_with(&self, options: &[u8]) -> u16 {
         let mut header = *self;
         header.checksum = U16::ZERO;
@@ -333,7 +333,7 @@ impl Ip4Header {
         self.decrement_ttl_from(self.ttl)
     }
 
-    /// The same for one who has just read the TTL and knows what it is not.
+    /// The same for a caller that has just read the TTL and knows what it is not.
     #[inline(always)]
     pub fn decrement_ttl_from(&mut self, ttl: u8) -> u8 {
         // RFC 1624 equation 3 for a word that shrinks by 0x0100: the checksum grows by as much, with

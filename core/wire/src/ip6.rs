@@ -200,7 +200,7 @@ impl Ip6Header {
         self.decrement_hop_limit_from(self.hop_limit)
     }
 
-    /// The same for one who has just read the hop limit.
+    /// The same for a caller that has just read the hop limit.
     #[inline(always)]
     pub const fn decrement_hop_limit_from(&mut self, hop_limit: u8) -> u8 {
         self.hop_limit = hop_limit.saturating_sub(1);

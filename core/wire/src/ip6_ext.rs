@@ -203,7 +203,7 @@ impl Ip6Chain {
         matches!(self.fragment, Some(fragment) if fragment.header.offset() != 0)
     }
 
-    /// The answer to an upper layer that nobody here knows (RFC 8200 section 4, RFC 4443 section 3.4).
+    /// The answer to an upper layer that this router does not know (RFC 8200 section 4, RFC 4443 section 3.4).
     pub const fn unrecognized_next_header(&self) -> ParameterProblem {
         ParameterProblem { code: code::UNRECOGNIZED_NEXT_HEADER, pointer: self.next_header_at as u32 }
     }
@@ -228,7 +228,7 @@ pub enum Ip6ExtError {
         /// Where the option's type stands in the packet.
         offset: usize,
     },
-    /// The source is told.
+    /// The source gets an error.
     Problem(ParameterProblem),
 }
 
@@ -312,8 +312,8 @@ pub fn walk(packet: &[u8], reader: Reader) -> Result<Ip6Chain, Ip6ExtError> {
 }
 
 impl Ip6Chain {
-    /// What a header missing from the packet means if this is a first fragment. RFC 7112 section 5
-    /// and RFC 8200 section 4.5: it has all headers, or its source is told, with pointer 0.
+    /// What a header missing from the packet means if this is a first fragment. RFC 7112 section 5 and RFC 8200 section
+    /// 4.5: it has all headers, or its source gets an error, with pointer 0.
     fn cut_off(&self, reader: Reader) -> Option<Ip6ExtError> {
         let first = self.fragment.is_some_and(|f| f.header.offset() == 0 && f.header.more_fragments());
         (first && reader == Reader::Destination)

@@ -42,7 +42,7 @@ impl Ip6Option<'_> {
     /// Jumbo payload (RFC 2675).
     pub const JUMBO_PAYLOAD: u8 = 0xc2;
 
-    /// What one does who does not know it.
+    /// What a node does that does not know it.
     #[inline]
     pub const fn action(&self) -> Action {
         match self.kind >> 6 {

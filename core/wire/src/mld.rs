@@ -137,7 +137,7 @@ pub struct MldQuery<'a> {
     pub group: Option<Ipv6Addr>,
     /// A listener answers within this time, in milliseconds.
     pub max_response_ms: u32,
-    /// S: other routers shall not reset their timers.
+    /// S: other routers must not reset their timers.
     pub suppress_router_processing: bool,
     /// QRV: how often a listener repeats a change; 0 where the query does not say.
     pub robustness: u8,
@@ -162,7 +162,7 @@ impl<'a> MldQuery<'a> {
         Self::parse(message)
     }
 
-    /// The query in `message`, whoever sent it.
+    /// The query in `message`, from any sender.
     pub fn parse(message: &'a [u8]) -> Result<Self, MldInvalid> {
         let (fixed, rest) = MldHeader::ref_from_prefix(message).map_err(|_| MldInvalid::Length)?;
         if fixed.header.kind() != Icmp6Type::MULTICAST_LISTENER_QUERY {

@@ -250,7 +250,7 @@ impl RouterAdvertisement {
         }
     }
 
-    /// The same with the hop limit that hosts shall use; 0: no advice.
+    /// The same with the hop limit that hosts should use; 0: no advice.
     pub const fn with_hop_limit(mut self, hop_limit: u8) -> Self {
         self.hop_limit = hop_limit;
         self
@@ -264,7 +264,7 @@ impl RouterAdvertisement {
         self
     }
 
-    /// The hop limit that hosts shall use; 0: no advice.
+    /// The hop limit that hosts should use; 0: no advice.
     pub const fn hop_limit(&self) -> u8 {
         self.hop_limit
     }
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn solicitations_from_nobody_tell_no_link_layer_address() {
+    fn solicitations_from_the_unspecified_address_tell_no_link_layer_address() {
         // RFC 4861 6.1.1 and 7.1.1.
         let anonymous = ip("::", "ff02::1:ff00:1");
         let router = with_mac(RouterSolicitation::new().as_bytes());
@@ -509,7 +509,7 @@ mod tests {
         assert!(RouterAdvertisement::check(&ip("fe80::1", "ff02::1"), router.as_bytes()).is_ok());
         let routed = RouterAdvertisement::check(&ip("2001:db8::1", "ff02::1"), router.as_bytes());
         assert_eq!(routed, Err(NdInvalid::Source));
-        // RFC 4861 7.1.2: nobody solicits for a group.
+        // RFC 4861 7.1.2: hosts do not solicit for a group.
         let solicited = NeighborAdvertisement::new(ip6("fe80::1"), NaFlags::SOLICITED | NaFlags::ROUTER);
         let to_group = NeighborAdvertisement::check(&ip("fe80::1", "ff02::1"), solicited.as_bytes());
         assert_eq!(to_group, Err(NdInvalid::Solicited));

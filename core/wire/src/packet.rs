@@ -52,7 +52,7 @@ pub struct Packet {
     flow_label: u32,
     options: Vec<u8>,
     extensions: Vec<(IpProtocol, Vec<u8>)>,
-    lies: Lies,
+    lies: FieldOverrides,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -77,7 +77,7 @@ enum Transport {
 
 /// Values that replace the computed ones.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lies {
+struct FieldOverrides {
     total_len: Option<u16>,
     ip_checksum: Option<u16>,
     version: Option<u8>,
@@ -284,7 +284,7 @@ impl Packet {
     }
 }
 
-/// Lies: values that the packet ought not to have.
+/// Overrides: wrong values for tests.
 impl Packet {
     /// IPv4 total length or IPv6 payload length.
     pub fn ip_total_len(mut self, bytes: u16) -> Self {

@@ -182,7 +182,7 @@ fn send_as(wish: &mut CreateHostInterface, flags: u32) {
     wish.offload = if has(AfPacketFlags::CKSUM_GSO) { TxOffload::Kernel } else { TxOffload::Router };
 }
 
-/// A number of queues; 0 is not said.
+/// A number of queues; 0 stands for the default.
 fn queues(number: u16) -> Option<u32> {
     Some(number.into()).filter(|n| *n != 0)
 }

@@ -45,7 +45,7 @@ pub static COMMANDS: &[Command] = &[
         set_offload,
     )
     .examples(&["set host-interface l4-cksum-offload eth1 off"])
-    .doc("On at first, unless `cksum-gso-disable` or `qdisc-bypass-enable` was said."),
+    .doc("On at first, unless `cksum-gso-disable` or `qdisc-bypass-enable` was given."),
 ];
 
 /// Argument types of this crate.

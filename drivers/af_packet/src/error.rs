@@ -58,7 +58,7 @@ pub enum Error {
         /// What would be right.
         rule: &'static str,
     },
-    /// The kernel could not be asked about its interfaces, or said no.
+    /// The kernel could not be asked about its interfaces, or refused.
     #[error(transparent)]
     Link(#[from] shoal_link::Error),
     /// The router cannot follow the kernel.

@@ -18,7 +18,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     for (index, made) in hosts.made() {
         let Ok(data) = interfaces.data(index) else { continue };
         let mut line = format!("create host-interface name {}", word(&made.name));
-        // Also one that was drawn: whoever knows the router by it still does after a restart.
+        // Also one that was drawn: hosts that know the router by it still do after a restart.
         if !data.mac().is_zero() {
             let _ = write!(line, " hw-addr {}", data.mac());
         }

@@ -26,14 +26,14 @@ const ALL: u16 = u16::MAX;
 /// Who copies.
 #[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AfXdpMode {
-    /// Nobody if the driver can, else the kernel.
+    /// No copies if the driver can, else the kernel copies.
     #[default]
     #[entry("AF_XDP_API_MODE_AUTO")]
     Auto = 0,
     /// The kernel.
     #[entry("AF_XDP_API_MODE_COPY")]
     Copy = 1,
-    /// Nobody.
+    /// No copies.
     #[entry("AF_XDP_API_MODE_ZERO_COPY")]
     ZeroCopy = 2,
 }

@@ -51,7 +51,7 @@ pub(crate) enum Op {
 
 /// When a jump is taken; comparisons are of unsigned 64-bit numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum JumpCondition {
     Equal = 0x10,
     Above = 0x20,
     /// Any of these bits is set.
@@ -62,20 +62,20 @@ pub(crate) enum When {
 
 /// The other operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum With {
+pub(crate) enum Operand {
     Reg(Reg),
     Imm(i32),
 }
 
-impl From<Reg> for With {
+impl From<Reg> for Operand {
     fn from(reg: Reg) -> Self {
-        With::Reg(reg)
+        Operand::Reg(reg)
     }
 }
 
-impl From<i32> for With {
+impl From<i32> for Operand {
     fn from(imm: i32) -> Self {
-        With::Imm(imm)
+        Operand::Imm(imm)
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) enum Helper {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 
-/// Why a program cannot be finished: a mistake of whoever wrote it.
+/// Why a program cannot be finished: a mistake of its author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AsmError {
     #[error("instruction {0} jumps to a label that stands nowhere")]
@@ -144,15 +144,17 @@ impl Asm {
     }
 
     /// `dst = dst OP with`, in 64 bits.
-    pub(crate) fn op(&mut self, op: Op, dst: Reg, with: impl Into<With>) {
+    pub(crate) fn op(&mut self, op: Op, dst: Reg, with: impl Into<Operand>) {
         match with.into() {
-            With::Reg(src) => self.push(CLASS_ALU64 | op as u8 | FROM_REGISTER, dst as u8, src as u8, 0, 0),
-            With::Imm(imm) => self.push(CLASS_ALU64 | op as u8, dst as u8, 0, 0, imm),
+            Operand::Reg(src) => {
+                self.push(CLASS_ALU64 | op as u8 | FROM_REGISTER, dst as u8, src as u8, 0, 0)
+            }
+            Operand::Imm(imm) => self.push(CLASS_ALU64 | op as u8, dst as u8, 0, 0, imm),
         }
     }
 
     /// `dst = with`
-    pub(crate) fn mov(&mut self, dst: Reg, with: impl Into<With>) {
+    pub(crate) fn mov(&mut self, dst: Reg, with: impl Into<Operand>) {
         self.op(Op::Mov, dst, with);
     }
 
@@ -167,10 +169,10 @@ impl Asm {
     }
 
     /// `*(size *)(at + offset) = with`
-    pub(crate) fn store(&mut self, size: Size, at: Reg, offset: i16, with: impl Into<With>) {
+    pub(crate) fn store(&mut self, size: Size, at: Reg, offset: i16, with: impl Into<Operand>) {
         match with.into() {
-            With::Reg(src) => self.push(CLASS_STX | MEM | size as u8, at as u8, src as u8, offset, 0),
-            With::Imm(imm) => self.push(CLASS_ST | MEM | size as u8, at as u8, 0, offset, imm),
+            Operand::Reg(src) => self.push(CLASS_STX | MEM | size as u8, at as u8, src as u8, offset, 0),
+            Operand::Imm(imm) => self.push(CLASS_ST | MEM | size as u8, at as u8, 0, offset, imm),
         }
     }
 
@@ -181,11 +183,13 @@ impl Asm {
     }
 
     /// `if left WHEN with goto label`
-    pub(crate) fn jump_if(&mut self, when: When, left: Reg, with: impl Into<With>, label: Label) {
+    pub(crate) fn jump_if(&mut self, when: JumpCondition, left: Reg, with: impl Into<Operand>, label: Label) {
         self.jumps.push((self.code.len(), label));
         match with.into() {
-            With::Reg(src) => self.push(CLASS_JMP | when as u8 | FROM_REGISTER, left as u8, src as u8, 0, 0),
-            With::Imm(imm) => self.push(CLASS_JMP | when as u8, left as u8, 0, 0, imm),
+            Operand::Reg(src) => {
+                self.push(CLASS_JMP | when as u8 | FROM_REGISTER, left as u8, src as u8, 0, 0)
+            }
+            Operand::Imm(imm) => self.push(CLASS_JMP | when as u8, left as u8, 0, 0, imm),
         }
     }
 
@@ -266,8 +270,8 @@ mod tests {
         let mut asm = Asm::default();
         let (back, on) = (asm.label(), asm.label());
         asm.place(back);
-        asm.jump_if(When::Equal, R1, 3, on);
-        asm.jump_if(When::Above, R1, R2, back);
+        asm.jump_if(JumpCondition::Equal, R1, 3, on);
+        asm.jump_if(JumpCondition::Above, R1, R2, back);
         asm.jump(back);
         asm.place(on);
         asm.exit();

@@ -36,7 +36,7 @@ pub static COMMANDS: &[Command] = &[
         "Prints the new interface's name: that of the kernel with `/0` behind it, unless another is given. Until it is up, \
          and whenever it is down, the host has every frame. `pinhole` says what the host keeps when it is up: rules with \
          commas between them, as of `set interface af_xdp`. An interface with the host's default route is refused \
-         without it, unless `force` is said. `hw-addr` gives the router a MAC address, else one is drawn; `mac-reuse` \
+         without it, unless `force` is given. `hw-addr` gives the router a MAC address, else one is drawn; `mac-reuse` \
          uses the kernel's. `num-rx-queues` is the number of pairs of queues, unlike in VPP all \
          of them unless said otherwise: frames of a queue that has no socket go to the host. `zero-copy` refuses a driver that \
          cannot, `no-zero-copy` does not ask. The kernel receives into the router's buffers and sends from them, and nothing is \

@@ -7,7 +7,7 @@ use crate::filter::MOST_QUEUES;
 use crate::pinhole::{Pinhole, Rule, RuleError};
 use crate::sys::{BusyPoll, Copying, PacketMemory, XskConfig};
 
-/// Entries of a ring unless said otherwise, as in VPP.
+/// Default entries of a ring, as in VPP.
 const RING: u32 = 1024;
 
 /// The router's MAC address.
@@ -27,7 +27,7 @@ pub enum Mac {
 pub enum Queues {
     /// So many, from the first.
     Count(u32),
-    /// As many as the kernel's interface has. Unlike in VPP so unless said otherwise: a queue without a socket would leave
+    /// As many as the kernel's interface has. Unlike in VPP this is the default: a queue without a socket would leave
     /// its frames to the host.
     All,
 }
@@ -55,7 +55,8 @@ pub struct CreateXdp {
     pub multi_buffer: bool,
     /// Busy polling.
     pub busy_poll: Option<BusyPoll>,
-    /// VPP's `no-syscall-lock`: said, without effect, because calls are never made under a lock that others wait for.
+    /// VPP's `no-syscall-lock`: accepted without effect, because calls are never made under a lock that others wait
+    /// for.
     pub no_syscall_lock: bool,
     /// A program of the operator's own: refused.
     pub prog: Option<String>,

@@ -76,7 +76,7 @@ pub struct XdpInfo {
     pub ifindex: Option<u32>,
     /// Where the program is; none while the interface is gone.
     pub mode: Option<XdpMode>,
-    /// Whether nobody copies.
+    /// Whether packets are not copied.
     pub zero_copy: bool,
     /// Where packets are while the kernel has them: `pool`, `own`, `pool and own`, or `none` while it is gone.
     pub memory: &'static str,
@@ -260,7 +260,7 @@ impl XdpInterfaces {
         let queues = tx.into_iter().map(Sender::new).collect();
         let port = Arc::new(Port::new(self.interfaces.table(), self.counters.clone(), queues));
         let mut asked = create.clone();
-        // Also one that was drawn: whoever knows the router by it still does after a restart.
+        // Also one that was drawn: hosts that know the router by it still do after a restart.
         if own_mac.is_some() {
             asked.mac = Mac::Given(mac);
         }
@@ -324,7 +324,7 @@ impl XdpInterfaces {
         self.all().iter().find(|x| *x.kernel.borrow() == kernel).map(|x| x.port.index())
     }
 
-    /// Chooses anew what the host keeps, while frames pass.
+    /// Chooses again what the host keeps, while frames pass.
     ///
     /// # Errors
     /// It is no AF_XDP interface, the rules do not fit it, or the kernel refuses; nothing is changed then.

@@ -1,4 +1,4 @@
-//! Does an interface carry the host's default route? Then whoever takes it may cut the machine off.
+//! Does an interface carry the host's default route? Then a router that takes it may cut the machine off.
 
 /// Whether a default route of either family leads out of `name`, in the network namespace of the calling thread.
 pub(crate) fn is_on(name: &str) -> bool {

@@ -129,7 +129,7 @@ pub enum Error {
     /// It has no queues now.
     #[error("the kernel's interface '{0}' is gone: its queues can be chosen when it is back")]
     Gone(String),
-    /// The kernel could not be asked about its interfaces, or said no.
+    /// The kernel could not be asked about its interfaces, or refused.
     #[error(transparent)]
     Link(#[from] shoal_link::Error),
     /// The router cannot follow the kernel.

@@ -72,7 +72,7 @@ fn key(net: Net) -> Vec<u8> {
     [&len.to_ne_bytes()[..], &family.to_ne_bytes(), &address].concat()
 }
 
-/// Ports with what they count for; a port that counts everywhere does so whatever else is said of it.
+/// Ports with what they count for; a port that counts everywhere does so whatever else its entries hold.
 fn ports(pinhole: &Pinhole) -> Entries {
     let mut entries = Entries::new();
     for (protocol, number, here) in pinhole.ports() {

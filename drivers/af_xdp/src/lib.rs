@@ -20,7 +20,6 @@ mod default_route;
 mod device;
 mod error;
 mod filter;
-mod halves;
 mod lines;
 mod netns;
 mod open_checksum;
@@ -29,6 +28,7 @@ mod port;
 mod program;
 #[cfg(test)]
 mod program_tests;
+mod queue_memory;
 mod queues;
 mod resize;
 mod running;

@@ -3,8 +3,8 @@
 //! A local sender leaves the TCP or UDP checksum to its device: the field holds the sum of the pseudo-header, and the
 //! kernel's note that the rest is missing is not among what an AF_XDP socket is given. But the field tells: it is the sum
 //! of the pseudo-header. A finished checksum is that by chance once in 65,536 packets, and to finish it then once more
-//! gives the same number again, because what is added to make it so adds up to nothing (RFC 1071, 2). So whoever looks
-//! like this is taken to owe a checksum, and nothing is ever made wrong by it.
+//! gives the same number again, because what is added to make it so adds up to nothing (RFC 1071, 2). So a packet that
+//! looks like this is taken to owe a checksum, and nothing is ever made wrong by it.
 
 use std::num::NonZeroU16;
 

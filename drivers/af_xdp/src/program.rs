@@ -12,7 +12,7 @@
 //! counts it. Where there is no socket for a queue, the host has the frame (the fallback of `bpf_redirect_map`).
 
 use crate::asm::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
-use crate::asm::{Asm, AsmError, Helper, Insn, Label, Op, Size, When};
+use crate::asm::{Asm, AsmError, Helper, Insn, JumpCondition, Label, Op, Size};
 
 /// The router takes frames.
 pub(crate) const TAKE: u32 = 1;
@@ -123,7 +123,7 @@ pub(crate) fn program(maps: &Maps) -> Result<Vec<Insn>, AsmError> {
 
 /// `if R9 has bits goto label`
 fn on(a: &mut Asm, bits: u32, label: Label) {
-    a.jump_if(When::AnyOf, R9, bits as i32, label);
+    a.jump_if(JumpCondition::AnyOf, R9, bits as i32, label);
 }
 
 fn set(a: &mut Asm, bits: u32) {
@@ -134,7 +134,7 @@ fn set(a: &mut Asm, bits: u32) {
 fn need(a: &mut Asm, len: i32, otherwise: Label) {
     a.mov(R1, R7);
     a.op(Op::Add, R1, len);
-    a.jump_if(When::Above, R1, R8, otherwise);
+    a.jump_if(JumpCondition::Above, R1, R8, otherwise);
 }
 
 /// `R0 = map[R10 + key]`
@@ -153,7 +153,7 @@ fn settings(a: &mut Asm, maps: &Maps, to: &Places) {
     a.load(Size::U32, R8, R6, 4);
     a.store(Size::U32, R10, INDEX, 0);
     lookup(a, maps.settings, INDEX);
-    a.jump_if(When::Equal, R0, 0, to.host);
+    a.jump_if(JumpCondition::Equal, R0, 0, to.host);
     a.load(Size::U32, R9, R0, 0);
     let (taken, ruled) = (a.label(), a.label());
     on(a, TAKE, taken);
@@ -173,16 +173,16 @@ fn settings(a: &mut Asm, maps: &Maps, to: &Places) {
     a.op(Op::Shl, R2, 32);
     a.op(Op::Or, R1, R2);
     a.load(Size::U64, R2, R0, SETTING_ROUTER_MAC);
-    a.jump_if(When::Equal, R1, R2, to.router);
+    a.jump_if(JumpCondition::Equal, R1, R2, to.router);
     a.load(Size::U8, R2, R7, 0);
-    a.jump_if(When::AnyOf, R2, 1, l3);
+    a.jump_if(JumpCondition::AnyOf, R2, 1, l3);
     on(a, OTHERS, to.host);
     let kernel = a.label();
     on(a, HOST, kernel);
     a.jump(l3);
     a.place(kernel);
     a.load(Size::U64, R2, R0, SETTING_KERNEL_MAC);
-    a.jump_if(When::Equal, R1, R2, to.host);
+    a.jump_if(JumpCondition::Equal, R1, R2, to.host);
     a.place(l3);
 }
 
@@ -193,8 +193,8 @@ fn link_layer(a: &mut Asm, to: &Places, ip4: Label, ip6: Label) {
     a.op(Op::Add, R7, 14);
     for _ in 0..2 {
         let tagged = a.label();
-        a.jump_if(When::Equal, R3, net16(0x8100), tagged);
-        a.jump_if(When::Equal, R3, net16(0x88a8), tagged);
+        a.jump_if(JumpCondition::Equal, R3, net16(0x8100), tagged);
+        a.jump_if(JumpCondition::Equal, R3, net16(0x88a8), tagged);
         a.jump(network);
         a.place(tagged);
         need(a, 4, to.router);
@@ -202,9 +202,9 @@ fn link_layer(a: &mut Asm, to: &Places, ip4: Label, ip6: Label) {
         a.op(Op::Add, R7, 4);
     }
     a.place(network);
-    a.jump_if(When::Equal, R3, net16(0x0800), ip4);
-    a.jump_if(When::Equal, R3, net16(0x86dd), ip6);
-    a.jump_if(When::Not, R3, net16(0x0806), to.router);
+    a.jump_if(JumpCondition::Equal, R3, net16(0x0800), ip4);
+    a.jump_if(JumpCondition::Equal, R3, net16(0x86dd), ip6);
+    a.jump_if(JumpCondition::Not, R3, net16(0x0806), to.router);
 }
 
 /// A key from the IPv4 address at `R7 + offset`.
@@ -227,16 +227,16 @@ fn key_6(a: &mut Asm, key: i16, offset: i16) {
     a.store(Size::U64, R10, key + 16, R2);
 }
 
-/// RFC 826: a request or reply for whom, from whom.
+/// RFC 826: the target and the sender of a request or reply.
 fn arp(a: &mut Asm, to: &Places) {
     need(a, 28, to.router);
     // Ethernet and IPv4, addresses of six and four bytes.
     a.load(Size::U16, R1, R7, 0);
-    a.jump_if(When::Not, R1, net16(1), to.router);
+    a.jump_if(JumpCondition::Not, R1, net16(1), to.router);
     a.load(Size::U16, R1, R7, 2);
-    a.jump_if(When::Not, R1, net16(0x0800), to.router);
+    a.jump_if(JumpCondition::Not, R1, net16(0x0800), to.router);
     a.load(Size::U16, R1, R7, 4);
-    a.jump_if(When::Not, R1, net16(0x0604), to.router);
+    a.jump_if(JumpCondition::Not, R1, net16(0x0604), to.router);
     key_4(a, SRC, 14);
     key_4(a, DST, 24);
     set(a, IS_DISCOVERY);
@@ -248,9 +248,9 @@ fn internet_4(a: &mut Asm, to: &Places) {
     a.load(Size::U8, R3, R7, 0);
     a.mov(R1, R3);
     a.op(Op::Shr, R1, 4);
-    a.jump_if(When::Not, R1, 4, to.router);
+    a.jump_if(JumpCondition::Not, R1, 4, to.router);
     a.op(Op::And, R3, 15);
-    a.jump_if(When::Below, R3, 5, to.router);
+    a.jump_if(JumpCondition::Below, R3, 5, to.router);
     a.op(Op::Shl, R3, 2);
     key_4(a, SRC, 12);
     key_4(a, DST, 16);
@@ -261,13 +261,13 @@ fn internet_4(a: &mut Asm, to: &Places) {
     a.load(Size::U16, R1, R7, 6);
     let (whole, icmp) = (a.label(), a.label());
     a.op(Op::And, R1, net16(0x1fff));
-    a.jump_if(When::Equal, R1, 0, whole);
+    a.jump_if(JumpCondition::Equal, R1, 0, whole);
     set(a, IS_FRAGMENT);
     a.jump(to.judge);
     a.place(whole);
     a.load(Size::U8, R4, R7, 9);
     a.op(Op::Add, R7, R3);
-    a.jump_if(When::Equal, R4, 1, icmp);
+    a.jump_if(JumpCondition::Equal, R4, 1, icmp);
     port(a, to, 2);
     // RFC 792: an error about a packet of the host's, which is quoted behind eight bytes.
     a.place(icmp);
@@ -275,19 +275,19 @@ fn internet_4(a: &mut Asm, to: &Places) {
     a.load(Size::U8, R1, R7, 0);
     let error = a.label();
     for kind in [3, 11, 12] {
-        a.jump_if(When::Equal, R1, kind, error);
+        a.jump_if(JumpCondition::Equal, R1, kind, error);
     }
     a.jump(to.judge);
     a.place(error);
     a.op(Op::Add, R7, 8);
     a.load(Size::U8, R3, R7, 0);
     a.op(Op::And, R3, 15);
-    a.jump_if(When::Below, R3, 5, to.judge);
+    a.jump_if(JumpCondition::Below, R3, 5, to.judge);
     a.op(Op::Shl, R3, 2);
     a.load(Size::U8, R4, R7, 9);
     a.load(Size::U16, R1, R7, 6);
     a.op(Op::And, R1, net16(0x1fff));
-    a.jump_if(When::Not, R1, 0, to.judge);
+    a.jump_if(JumpCondition::Not, R1, 0, to.judge);
     a.op(Op::Add, R7, R3);
     port(a, to, 0);
 }
@@ -295,8 +295,8 @@ fn internet_4(a: &mut Asm, to: &Places) {
 /// The port at `R7 + offset` of protocol R4, and on to the judge.
 fn port(a: &mut Asm, to: &Places, offset: i16) {
     let known = a.label();
-    a.jump_if(When::Equal, R4, 6, known);
-    a.jump_if(When::Not, R4, 17, to.judge);
+    a.jump_if(JumpCondition::Equal, R4, 6, known);
+    a.jump_if(JumpCondition::Not, R4, 17, to.judge);
     a.place(known);
     need(a, 4, to.judge);
     a.load(Size::U16, R1, R7, offset);
@@ -312,29 +312,29 @@ fn internet_6(a: &mut Asm, to: &Places) {
     need(a, 40, to.router);
     a.load(Size::U8, R1, R7, 0);
     a.op(Op::Shr, R1, 4);
-    a.jump_if(When::Not, R1, 6, to.router);
+    a.jump_if(JumpCondition::Not, R1, 6, to.router);
     key_6(a, SRC, 8);
     key_6(a, DST, 24);
     a.load(Size::U8, R4, R7, 6);
     a.op(Op::Add, R7, 40);
     extensions(a, to);
     let icmp = a.label();
-    a.jump_if(When::Equal, R4, 58, icmp);
+    a.jump_if(JumpCondition::Equal, R4, 58, icmp);
     port(a, to, 2);
     a.place(icmp);
     need(a, 8, to.judge);
     a.load(Size::U8, R1, R7, 0);
     let (advertisement, solicitation, neighbor, error) = (a.label(), a.label(), a.label(), a.label());
-    a.jump_if(When::Equal, R1, 134, advertisement);
-    a.jump_if(When::Equal, R1, 135, solicitation);
-    a.jump_if(When::Equal, R1, 136, neighbor);
-    a.jump_if(When::Equal, R1, 0, to.judge);
-    a.jump_if(When::Below, R1, 5, error);
+    a.jump_if(JumpCondition::Equal, R1, 134, advertisement);
+    a.jump_if(JumpCondition::Equal, R1, 135, solicitation);
+    a.jump_if(JumpCondition::Equal, R1, 136, neighbor);
+    a.jump_if(JumpCondition::Equal, R1, 0, to.judge);
+    a.jump_if(JumpCondition::Below, R1, 5, error);
     a.jump(to.judge);
     a.place(advertisement);
     on(a, ADVERTISEMENTS, to.host);
     a.jump(to.judge);
-    // RFC 4861, 4.3: who is asked for stands behind eight bytes, and the destination is a group.
+    // RFC 4861, 4.3: the target stands behind eight bytes, and the destination is a group.
     a.place(solicitation);
     need(a, 24, to.judge);
     key_6(a, DST, 8);
@@ -355,10 +355,10 @@ fn extensions(a: &mut Asm, to: &Places) {
     for _ in 0..8 {
         let (options, fragment, authentication, next) = (a.label(), a.label(), a.label(), a.label());
         for kind in [0, 43, 60] {
-            a.jump_if(When::Equal, R4, kind, options);
+            a.jump_if(JumpCondition::Equal, R4, kind, options);
         }
-        a.jump_if(When::Equal, R4, 44, fragment);
-        a.jump_if(When::Equal, R4, 51, authentication);
+        a.jump_if(JumpCondition::Equal, R4, 44, fragment);
+        a.jump_if(JumpCondition::Equal, R4, 51, authentication);
         a.jump(transport);
         a.place(options);
         need(a, 8, to.judge);
@@ -383,7 +383,7 @@ fn extensions(a: &mut Asm, to: &Places) {
         a.load(Size::U16, R1, R7, 2);
         a.op(Op::Add, R7, 8);
         a.op(Op::And, R1, net16(0xfff8));
-        a.jump_if(When::Equal, R1, 0, next);
+        a.jump_if(JumpCondition::Equal, R1, 0, next);
         set(a, IS_FRAGMENT);
         a.jump(to.judge);
         a.place(next);
@@ -400,7 +400,7 @@ fn judge(a: &mut Asm, maps: &Maps, to: &Places) {
     a.jump(prefixes);
     a.place(ask);
     lookup(a, maps.hosts, DST + 4);
-    a.jump_if(When::Equal, R0, 0, prefixes);
+    a.jump_if(JumpCondition::Equal, R0, 0, prefixes);
     on(a, HOST, to.host);
     set(a, IS_HOST);
     let discovery = a.label();
@@ -414,14 +414,14 @@ fn judge(a: &mut Asm, maps: &Maps, to: &Places) {
     a.jump(from);
     a.place(ask);
     lookup(a, maps.to, DST);
-    a.jump_if(When::Not, R0, 0, to.host);
+    a.jump_if(JumpCondition::Not, R0, 0, to.host);
     a.place(from);
     let ask = a.label();
     on(a, FROM, ask);
     a.jump(ports);
     a.place(ask);
     lookup(a, maps.from, SRC);
-    a.jump_if(When::Not, R0, 0, to.host);
+    a.jump_if(JumpCondition::Not, R0, 0, to.host);
     a.place(ports);
     let fragment = a.label();
     on(a, IS_FRAGMENT, fragment);
@@ -430,9 +430,9 @@ fn judge(a: &mut Asm, maps: &Maps, to: &Places) {
     a.jump(to.router);
     a.place(ask);
     lookup(a, maps.ports, PORT);
-    a.jump_if(When::Equal, R0, 0, to.router);
+    a.jump_if(JumpCondition::Equal, R0, 0, to.router);
     a.load(Size::U8, R1, R0, 0);
-    a.jump_if(When::Equal, R1, i32::from(ANYWHERE), to.host);
+    a.jump_if(JumpCondition::Equal, R1, i32::from(ANYWHERE), to.host);
     // A fragment of what may have been for a port: with the first one, which has it.
     a.place(not_host);
     a.place(fragment);
@@ -448,7 +448,7 @@ fn judge(a: &mut Asm, maps: &Maps, to: &Places) {
 fn count(a: &mut Asm, maps: &Maps) {
     let lost = a.label();
     lookup(a, maps.counters, INDEX);
-    a.jump_if(When::Equal, R0, 0, lost);
+    a.jump_if(JumpCondition::Equal, R0, 0, lost);
     a.load(Size::U64, R1, R0, 0);
     a.op(Op::Add, R1, 1);
     a.store(Size::U64, R0, 0, R1);
@@ -464,7 +464,7 @@ fn verdicts(a: &mut Asm, maps: &Maps, to: &Places) {
     a.mov(R7, R0);
     let (there, counted) = (a.label(), a.label());
     a.store(Size::U32, R10, INDEX, REDIRECTED as i32);
-    a.jump_if(When::Equal, R7, TO_ROUTER as i32, there);
+    a.jump_if(JumpCondition::Equal, R7, TO_ROUTER as i32, there);
     a.store(Size::U32, R10, INDEX, NO_SOCKET as i32);
     a.place(there);
     a.jump(counted);

@@ -16,7 +16,7 @@ const PEER: MacAddress = MacAddress([2, 0, 0, 0, 0, 0x99]);
 const ROUTER: MacAddress = MacAddress([2, 0xfe, 0, 0, 0, 1]);
 const KERNEL: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const STRANGER: MacAddress = MacAddress([2, 0, 0, 0, 0, 0x77]);
-const EVERYBODY: MacAddress = MacAddress([0xff; 6]);
+const BROADCAST: MacAddress = MacAddress([0xff; 6]);
 const GROUP6: MacAddress = MacAddress([0x33, 0x33, 0xff, 0, 0, 1]);
 /// The kernel's addresses on the interface.
 const HOST4: [u8; 4] = [192, 0, 2, 1];
@@ -220,10 +220,10 @@ fn errors_about_what_the_host_sent_are_the_hosts() {
 fn dhcp_and_router_advertisements_need_no_address() {
     let Some(mut bench) = bench("dhcp") else { return };
     bench.set("dhcp", true);
-    let offer = to(EVERYBODY).ip4(FAR4, [255; 4]).udp(67, 68).payload(&[0; 240]).build();
+    let offer = to(BROADCAST).ip4(FAR4, [255; 4]).udp(67, 68).payload(&[0; 240]).build();
     let reply6 = to(GROUP6).ip6(FAR6, HOST6).udp(547, 546).build();
     let advertisement = icmp6(FAR6, ALL_NODES, 134, &[0; 8]).build();
-    let discover = to(EVERYBODY).ip4([0; 4], [255; 4]).udp(68, 67).build();
+    let discover = to(BROADCAST).ip4([0; 4], [255; 4]).udp(68, 67).build();
     assert!(
         bench.host(&offer) && bench.host(&reply6) && bench.host(&advertisement) && !bench.host(&discover)
     );
@@ -247,7 +247,7 @@ fn arp_and_neighbour_discovery_go_to_whose_address_it_is() {
         assert_eq!(bench.host(&syn4(FAR4, HOST4, 80)), others, "{rules}");
         assert_eq!(bench.host(&syn6(FAR6, HOST6, 80)), others, "{rules}");
     }
-    // Not Ethernet or not IPv4: nobody's address.
+    // Not Ethernet or not IPv4: an address of no station.
     let mut odd = Packet::arp_request(PEER, FAR4, HOST4).build();
     odd[15] = 6;
     assert!(!bench.host(&odd));
@@ -262,10 +262,10 @@ fn a_router_with_a_mac_address_of_its_own_always_has_what_is_for_it() {
         bench.set(rules, true);
         assert_eq!(bench.host(&frame(KERNEL)), kernels, "{rules}");
         assert_eq!(bench.host(&frame(STRANGER)), strangers, "{rules}");
-        assert!(!bench.host(&frame(EVERYBODY)) && !bench.host(&frame(ROUTER)), "{rules}");
+        assert!(!bench.host(&frame(BROADCAST)) && !bench.host(&frame(ROUTER)), "{rules}");
     }
     bench.set("host,others,to:0.0.0.0/0,from:0.0.0.0/0", true);
-    assert!(!bench.host(&frame(ROUTER)) && bench.host(&frame(EVERYBODY)));
+    assert!(!bench.host(&frame(ROUTER)) && bench.host(&frame(BROADCAST)));
     // With the kernel's MAC address there is no such difference.
     bench.set("host", false);
     assert!(!bench.host(&frame(KERNEL)) && bench.host(&syn4(FAR4, HOST4, 1)));
@@ -295,8 +295,8 @@ fn rules_change_while_the_program_runs() {
     let frames = [
         syn4(FAR4, HOST4, 22),
         syn4(FAR4, HOST4, 8443),
-        to(EVERYBODY).ip4(FAR4, [255; 4]).udp(67, 68).build(),
-        to(EVERYBODY).ip4(FAR4, HOST4).udp(67, 68).build(),
+        to(BROADCAST).ip4(FAR4, [255; 4]).udp(67, 68).build(),
+        to(BROADCAST).ip4(FAR4, HOST4).udp(67, 68).build(),
         syn4(FROM4, FAR4, 1),
     ];
     for (rules, expected) in [
@@ -378,7 +378,7 @@ proptest! {
     /// Random bytes, biased towards what means something: a verdict always, and the one of the model.
     #[test]
     fn frames_of_any_content_get_the_verdict_of_the_model(
-        mac in prop::sample::select(vec![ROUTER, KERNEL, STRANGER, EVERYBODY]),
+        mac in prop::sample::select(vec![ROUTER, KERNEL, STRANGER, BROADCAST]),
         kind in prop::sample::select(vec![0x0800u16, 0x0806]),
         rest in prop::collection::vec(any::<u8>(), 0..60),
         fixed in any::<[bool; 5]>(),

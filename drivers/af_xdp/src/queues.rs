@@ -12,7 +12,7 @@ use shoal_wire::MacAddress;
 use crate::Error;
 use crate::config::Queues;
 use crate::filter::{Filter, MOST_QUEUES};
-use crate::halves::{Rx, Tx};
+use crate::queue_memory::{Rx, Tx};
 use crate::rx::Senders;
 use crate::sys::bpf::XdpLink;
 use crate::sys::lent::{self, LONGEST_BUFFER, LONGEST_CHAIN};
@@ -58,7 +58,7 @@ impl OpenQueue {
 }
 
 impl Attached {
-    /// Whether nobody copies, on any queue.
+    /// Whether packets are not copied, on any queue.
     pub(crate) fn is_zero_copy(&self) -> bool {
         self.queues.iter().all(|q| q.zero_copy)
     }
@@ -98,10 +98,10 @@ impl Attached {
 }
 
 /// Of each queue, from the first, what receives and what sends.
-type Halves = Vec<(Rx, Tx)>;
+type QueuePairs = Vec<(Rx, Tx)>;
 
 /// What is open, the halves of its queues, and what an operator should know.
-pub(crate) type Opened = (Attached, Halves, Vec<String>);
+pub(crate) type Opened = (Attached, QueuePairs, Vec<String>);
 
 /// Opens all queues of an interface, or none, in the network namespace of the calling thread; on the buffers of a pool, if
 /// there is one and the configuration allows it.
@@ -136,7 +136,7 @@ pub(crate) fn open_more(
     config: &XskConfig,
     queues: u32,
     pool: Option<&Arc<Pool>>,
-) -> Result<(Halves, Vec<String>), Error> {
+) -> Result<(QueuePairs, Vec<String>), Error> {
     let mut remarks = Vec::new();
     let mut memory = Memory::choose(link, config, pool, &mut remarks);
     let queues = Queues::Count(queues);
@@ -154,7 +154,7 @@ impl Attached {
         queues: Queues,
         memory: &mut Memory<'_>,
         remarks: &mut Vec<String>,
-    ) -> Result<Halves, Error> {
+    ) -> Result<QueuePairs, Error> {
         let first = self.queues.len() as u32;
         let end = match queues {
             Queues::Count(n) => n,
@@ -185,7 +185,7 @@ fn as_attached(config: &XskConfig, mode: XdpMode) -> XskConfig {
     XskConfig { copying, ..*config }
 }
 
-/// What to say when there are queues that nobody has opened.
+/// What to report when there are unopened queues.
 pub(crate) fn left_to_the_host(link: &Link, used: usize) -> Option<String> {
     let (name, has) = (&link.name, link.rx_queues);
     let said = || format!("{name} has up to {has} queues, {used} in use: frames of others go to the host");
@@ -199,7 +199,7 @@ fn open_range(
     config: &XskConfig,
     memory: &mut Memory<'_>,
     remarks: &mut Vec<String>,
-) -> Result<Halves, Error> {
+) -> Result<QueuePairs, Error> {
     let mut opened = Vec::new();
     for number in numbers {
         match open_one(link, number, config, memory, remarks) {
@@ -241,7 +241,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// In the driver if it can, else in the kernel's stack, which is said.
+/// In the driver if it can, else in the kernel's stack, with a notice.
 fn attach(
     link: &Link,
     filter: &Filter,

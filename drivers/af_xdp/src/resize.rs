@@ -1,4 +1,5 @@
-//! Queues of an interface that is there: another number of them while packets flow, all of them anew when it is back.
+//! Queues of an interface that is there: another number of them while packets flow, and a restart of all when it is
+//! back.
 
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use shoal_link::Link;
 
 use crate::config::{Mac, Queues, check_queues};
 use crate::control::{XdpInterface, XdpInterfaces};
-use crate::halves::Rx;
 use crate::netns::run_in;
+use crate::queue_memory::Rx;
 use crate::queues;
 use crate::rx::{Senders, XdpRx};
 use crate::send::Sender;

@@ -15,8 +15,8 @@ use shoal_interface::SwIfIndex;
 use shoal_link::{Intake, Layer, NotIp, Refused};
 use shoal_vnet::VnetHdr;
 
-use crate::halves::Rx;
 use crate::port::Port;
+use crate::queue_memory::Rx;
 use crate::sys::lent::NotReceived;
 use crate::sys::queue::{Malformed, RxFrame};
 use crate::{XskStats, open_checksum};

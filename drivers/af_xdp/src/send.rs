@@ -1,9 +1,9 @@
-//! One transmit queue, and what packets still owe: nobody behind it completes checksums or cuts.
+//! One transmit queue, and what packets still owe: nothing behind it completes checksums or cuts.
 
 use shoal_buffer::{Buffer, Cache, Flags, Packet};
 use shoal_vnet::{Offload, PieceError, SegmentList, Segments, complete_checksum, ethernet_payload};
 
-use crate::halves::Tx;
+use crate::queue_memory::Tx;
 use crate::sys::lent::Pushed;
 use crate::sys::queue::{CHUNK, Kick, TxRefused};
 

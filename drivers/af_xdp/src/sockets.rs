@@ -1,4 +1,4 @@
-//! An interface's sockets without a router: for whoever wants its frames as they are, the lab above all.
+//! An interface's sockets without a router: for users of its frames as they are, the lab above all.
 //!
 //! All frames of the interface come here, whatever their addresses: there is no pinhole. Frames are sent by the first
 //! queue.
@@ -7,8 +7,8 @@ use shoal_link::Link;
 
 use crate::config::Queues;
 use crate::filter::{Filter, Wanted};
-use crate::halves::{Rx, Tx};
 use crate::pinhole::Pinhole;
+use crate::queue_memory::{Rx, Tx};
 use crate::queues::{self, Attached};
 use crate::sys::queue::{Kick, TxRefused, XskRx, XskTx};
 use crate::sys::{XdpMode, XskConfig, XskStats};

@@ -20,7 +20,7 @@ const ADDRESSES: &str = "af-xdp-address-watch";
 #[derive(Default)]
 pub(crate) struct Watches(RefCell<Vec<(Option<String>, Shared)>>);
 
-/// Read by its task and by whoever makes an interface.
+/// Read by its task and by code that makes an interface.
 type Shared = Rc<RefCell<AddressWatch>>;
 
 impl Watches {

@@ -9,7 +9,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_sys::Socket;
 
-use crate::netlink::{Heard, hear, subscribe};
+use crate::netlink::{SubscriptionRead, hear, subscribe};
 use crate::{Error, IfIndex, netlink};
 
 /// `RTMGRP_IPV4_IFADDR` and `RTMGRP_IPV6_IFADDR` of linux/rtnetlink.h.
@@ -17,7 +17,8 @@ const GROUPS: u32 = 0x10 | 0x100;
 
 /// A subscription to the addresses of one network namespace.
 ///
-/// It keeps a copy of the kernel's table. When announcements were lost because nobody read them, the table is read again.
+/// It keeps a copy of the kernel's table. When announcements were lost because they were not read in time, the table is
+/// read again.
 /// Await readability of [`AddressWatch::fd`], then call [`AddressWatch::update`].
 pub struct AddressWatch {
     socket: Socket,
@@ -75,9 +76,9 @@ impl AddressWatch {
 
     fn read(&mut self) -> Result<(), Error> {
         let datagram = match hear(&self.socket)? {
-            Heard::Datagram(datagram) => datagram,
-            Heard::Nothing => return Ok(()),
-            Heard::Lost => return self.start_dump(),
+            SubscriptionRead::Datagram(datagram) => datagram,
+            SubscriptionRead::Nothing => return Ok(()),
+            SubscriptionRead::Lost => return self.start_dump(),
         };
         for message in netlink::messages(&datagram) {
             match message?.payload {

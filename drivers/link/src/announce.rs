@@ -11,9 +11,9 @@ use netlink_packet_route::neighbour::NeighbourMessage;
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::Socket;
-use shoal_interface::{HostNextHop, ListingCause, Told, rtnetlink};
+use shoal_interface::{EventOrigin, HostNextHop, ListingCause, rtnetlink};
 
-use crate::netlink::{Heard, hear, subscribe};
+use crate::netlink::{SubscriptionRead, hear, subscribe};
 use crate::{Error, netlink};
 
 /// `RTMGRP_LINK`, `_NEIGH`, `_IPV4_IFADDR`, `_IPV4_ROUTE`, `_IPV6_IFADDR`, `_IPV6_ROUTE` of linux/rtnetlink.h, and
@@ -28,9 +28,9 @@ pub enum Announcement {
     /// What there is follows, as if it were new.
     Begin(ListingCause),
     /// A thing is there, has changed, or is gone.
-    Message(Told, Box<RouteNetlinkMessage>),
+    Message(EventOrigin, Box<RouteNetlinkMessage>),
     /// A number that routes may name means a next hop now, or nothing any more.
-    NextHop(Told, u32, Option<HostNextHop>),
+    NextHop(EventOrigin, u32, Option<HostNextHop>),
     /// That was everything: what has not been named since [`Announcement::Begin`] is not there.
     End,
 }
@@ -120,9 +120,9 @@ impl Announcements {
 
     fn read(&mut self) -> Result<(), Error> {
         let datagram = match hear(&self.socket)? {
-            Heard::Datagram(datagram) => datagram,
-            Heard::Nothing => return Ok(()),
-            Heard::Lost => return self.list(ListingCause::Lost),
+            SubscriptionRead::Datagram(datagram) => datagram,
+            SubscriptionRead::Nothing => return Ok(()),
+            SubscriptionRead::Lost => return self.list(ListingCause::Lost),
         };
         for message in netlink::pieces(&datagram) {
             let told = told(message);
@@ -165,11 +165,11 @@ fn next_hops() -> Vec<u8> {
 }
 
 /// Whether a message belongs to a listing: those have several parts (`NLM_F_MULTI`), announcements have one.
-fn told(message: &[u8]) -> Told {
+fn told(message: &[u8]) -> EventOrigin {
     const FLAGS: usize = 6;
     match rtnetlink::u16_at(message, FLAGS) {
-        Some(flags) if flags & NLM_F_MULTIPART != 0 => Told::Listed,
-        _ => Told::Announced,
+        Some(flags) if flags & NLM_F_MULTIPART != 0 => EventOrigin::Listed,
+        _ => EventOrigin::Announced,
     }
 }
 

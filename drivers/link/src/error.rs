@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why the kernel could not be asked, or said no.
+/// Why the kernel could not be asked, or refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A system call failed, or rtnetlink refused.

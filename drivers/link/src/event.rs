@@ -91,7 +91,7 @@ pub struct Doorbell {
 }
 
 impl Doorbell {
-    /// What wakes whoever waits at `event`.
+    /// What wakes the thread that waits at `event`.
     ///
     /// # Errors
     /// The kernel offers no way that is sure not to wait.
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_makes_it_full_and_blocking_stops_nobody() {
+    fn a_peer_that_makes_it_full_and_blocking_stops_no_thread() {
         let theirs = rustix::event::eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         let bell = Doorbell::new(EventFd::of_peer(theirs.try_clone().unwrap()).unwrap()).unwrap();
         rustix::fs::fcntl_setfl(&theirs, OFlags::empty()).unwrap();

@@ -51,8 +51,8 @@ impl Listener {
         }
     }
 
-    /// The next peer, as long as somebody else keeps the listener: whoever waits does not, so that it closes as soon as
-    /// it is not wanted any more.
+    /// The next peer, as long as another owner keeps the listener: the waiting task does not, so that it closes as soon
+    /// as it is not wanted any more.
     ///
     /// # Errors
     /// The system refuses: too many open files, most likely. Or peers have sent what cannot be closed.
@@ -75,7 +75,7 @@ impl Drop for Listener {
     /// Closes it now, so that the next one can have its name; but peers that were not taken, and what they have sent, aside.
     fn drop(&mut self) {
         let Some(socket) = self.socket.take().and_then(|socket| socket.into_inner().ok()) else { return };
-        // Nobody comes any more.
+        // No more peers come.
         let _ = rustix::net::shutdown(&socket, Shutdown::Both);
         loop {
             match rustix::net::accept_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {

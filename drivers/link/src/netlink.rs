@@ -35,7 +35,7 @@ pub fn ask(
 
 /// A socket that hears what the kernel announces to these groups (`RTMGRP_...`) in the namespace of the calling thread.
 ///
-/// Whoever reads a table as well subscribes first, so that no change falls between the two.
+/// A reader of a table subscribes first, so that no change falls between the two.
 ///
 /// # Errors
 /// The kernel refuses; the refusal of the groups is called `what`.
@@ -46,7 +46,7 @@ pub(crate) fn subscribe(groups: u32, what: &'static str) -> Result<Socket, Error
 }
 
 /// What a read of a subscription gives.
-pub(crate) enum Heard {
+pub(crate) enum SubscriptionRead {
     /// Messages of the kernel.
     Datagram(Vec<u8>),
     /// Nothing that counts; there may be more.
@@ -59,13 +59,13 @@ pub(crate) enum Heard {
 ///
 /// # Errors
 /// `EAGAIN` when none waits on a socket that does not block; the socket cannot be read.
-pub(crate) fn hear(socket: &Socket) -> Result<Heard, Error> {
+pub(crate) fn hear(socket: &Socket) -> Result<SubscriptionRead, Error> {
     match socket.recv_from_full() {
         // Any process may send to a netlink socket; only the kernel's port number is 0.
-        Ok((datagram, from)) if from.port_number() == 0 => Ok(Heard::Datagram(datagram)),
-        Ok(_) => Ok(Heard::Nothing),
-        Err(e) if e.raw_os_error() == Some(libc::EINTR) => Ok(Heard::Nothing),
-        Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => Ok(Heard::Lost),
+        Ok((datagram, from)) if from.port_number() == 0 => Ok(SubscriptionRead::Datagram(datagram)),
+        Ok(_) => Ok(SubscriptionRead::Nothing),
+        Err(e) if e.raw_os_error() == Some(libc::EINTR) => Ok(SubscriptionRead::Nothing),
+        Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => Ok(SubscriptionRead::Lost),
         Err(e) => Err(Error::os("recv(AF_NETLINK)")(e)),
     }
 }

@@ -1,15 +1,15 @@
 //! Descriptors whose end is in a stranger's hand, and how they are closed.
 //!
-//! close(2) can take as long as whoever made the file wants: a TCP socket lingers (`SO_LINGER`) while its other end does not
-//! read, the server of a FUSE file system answers when it likes. A peer can send such a descriptor with a message, and a
-//! socket that is closed with messages in its queue closes what came with them. So all of these are closed by a thread that
-//! nobody waits for.
+//! close(2) can take as long as the file's maker wants: a TCP socket lingers (`SO_LINGER`) while its other end does not
+//! read, the server of a FUSE file system answers when it likes. A peer can send such a descriptor with a message, and
+//! a socket that is closed with messages in its queue closes what came with them. So all of these are closed by a
+//! thread that is never waited for.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Threads that close at the same time. More are of no use but to who wants to hold them up.
+/// Threads that close at the same time. More are of use only to a peer that wants to hold them up.
 const MOST_THREADS: usize = 32;
 /// Descriptors that wait to be closed, before peers that come are refused.
 const MOST_WAITING: usize = 256;

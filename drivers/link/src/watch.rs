@@ -8,7 +8,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkMessage;
 use netlink_sys::Socket;
 
-use crate::netlink::{Heard, hear, subscribe};
+use crate::netlink::{SubscriptionRead, hear, subscribe};
 use crate::{AdminState, Error, IfIndex, Link, netlink};
 
 /// `RTMGRP_LINK` of linux/rtnetlink.h.
@@ -47,9 +47,9 @@ pub struct LinkEvent {
 
 /// A subscription to the interfaces of one network namespace.
 ///
-/// It keeps a copy of the kernel's table and reports differences. When the kernel had to drop
-/// announcements because nobody read them, the table is read again and the differences come out as if
-/// nothing had been lost; a flap in between is then not seen.
+/// It keeps a copy of the kernel's table and reports differences. When the kernel had to drop announcements because
+/// they were not read in time, the table is read again and the differences come out as if nothing had been lost; a flap
+/// in between is then not seen.
 ///
 /// Await readability of [`LinkWatch::fd`], then call [`LinkWatch::next_event`] until it says `None`.
 pub struct LinkWatch {
@@ -111,9 +111,9 @@ impl LinkWatch {
     /// Reads one datagram into events.
     fn read(&mut self) -> Result<(), Error> {
         let datagram = match hear(&self.socket)? {
-            Heard::Datagram(datagram) => datagram,
-            Heard::Nothing => return Ok(()),
-            Heard::Lost => return self.start_dump(),
+            SubscriptionRead::Datagram(datagram) => datagram,
+            SubscriptionRead::Nothing => return Ok(()),
+            SubscriptionRead::Lost => return self.start_dump(),
         };
         for message in netlink::messages(&datagram) {
             let message = message?;

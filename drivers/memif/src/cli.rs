@@ -41,8 +41,8 @@ pub static COMMANDS: &[Command] = &[
     ])
     .doc(
         "It is called `memifSOCKET/ID`. The peer's must have the same id, mode and secret, and the other role: `slave` \
-         unless `master` is said. Rings, buffers and numbers of queues are the slave's to choose: 1024 entries, 2048 \
-         bytes and one queue each way if nothing is said. Packets are always copied, so `no-zero-copy` and `use-dma` \
+         unless `master` is given. Rings, buffers and numbers of queues are the slave's to choose: 1024 entries, 2048 \
+         bytes and one queue each way by default. Packets are always copied, so `no-zero-copy` and `use-dma` \
          change nothing.",
     ),
     Command::new(

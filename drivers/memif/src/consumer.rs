@@ -18,7 +18,7 @@ const MOST_BYTES: usize = 65_535;
 /// What a peer wrote into a ring's header cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ring index that cannot be: {claimed} descriptors where at most {most} can be")]
-pub struct Lie {
+pub struct RingFault {
     /// Descriptors there would have to be.
     pub claimed: u16,
     /// Descriptors there can be.
@@ -190,12 +190,12 @@ impl Consumer {
 
     /// Descriptors with packets.
     #[inline(always)]
-    fn ready(&mut self) -> Result<u16, Lie> {
+    fn ready(&mut self) -> Result<u16, RingFault> {
         self.seen = self.theirs();
         let claimed = self.seen.wrapping_sub(self.next);
         // The slave can be given back only what it gave; all of a ring's descriptors are with the master then.
         let most = self.ring.size();
-        if claimed > most { Err(Lie { claimed, most }) } else { Ok(claimed) }
+        if claimed > most { Err(RingFault { claimed, most }) } else { Ok(claimed) }
     }
 
     /// A descriptor whose memory is where it says; `None` when it is not.
@@ -214,7 +214,7 @@ impl Consumer {
     /// # Errors
     /// The peer's index cannot be: nothing in the ring can be believed any more.
     #[inline]
-    pub fn find(&mut self, found: &mut Found) -> Result<(), Lie> {
+    pub fn find(&mut self, found: &mut Found) -> Result<(), RingFault> {
         found.clear();
         let ready = self.ready()?;
         self.more = false;
@@ -247,14 +247,14 @@ impl Consumer {
 
     /// A packet of several descriptors; `None` when its end is not there yet.
     #[inline(never)]
-    fn find_chain(&self, found: &mut Found, ready: u16) -> Result<Option<()>, Lie> {
+    fn find_chain(&self, found: &mut Found, ready: u16) -> Result<Option<()>, RingFault> {
         let (start, mut bytes, mut good, mut taken) = (found.used, 0, true, found.taken);
         loop {
             if taken == ready {
                 found.used = start;
                 // A chain as long as the ring has no end.
                 let endless = ready - found.taken == self.ring.size();
-                return if endless { Err(Lie { claimed: ready, most: ready - 1 }) } else { Ok(None) };
+                return if endless { Err(RingFault { claimed: ready, most: ready - 1 }) } else { Ok(None) };
             }
             let index = self.next.wrapping_add(taken);
             let desc = self.ring.desc(index);

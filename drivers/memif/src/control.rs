@@ -15,11 +15,11 @@ use shoal_module::{Control, InitError, RuntimeDir};
 use shoal_wire::MacAddress;
 
 use crate::config::{CreateMemif, Role};
-use crate::memif::{Listening, Memif, Seat, Socket};
+use crate::memif::{Listening, Memif, PeerCount, Socket};
 use crate::port::Port;
 use crate::proto::{Init, Message, Mode, VERSION};
 use crate::rx::{self, Layer, MemifRx, NODE};
-use crate::session::{self, Made, Ring};
+use crate::session::{self, Negotiated, Ring};
 use crate::socket::{self, Place};
 use crate::tx::{MemifTx, TxQueue};
 use crate::{Detail, Error, MemifInfo, RingInfo, SocketInfo};
@@ -31,7 +31,7 @@ const MTU: u16 = 9000;
 /// Peers of one socket that may be there at once, beside one for each of its interfaces.
 const STRANGERS: usize = 16;
 /// News of queues that wait for the control plane.
-const NEWS: usize = 64;
+const EVENT_QUEUE_LEN: usize = 64;
 /// Most sockets.
 const MOST_SOCKETS: usize = 1024;
 
@@ -51,7 +51,7 @@ impl Memifs {
     pub(crate) fn new(control: &Rc<Control>) -> Result<(Rc<Self>, Receiver<SwIfIndex>), InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
-        let (news, heard) = channel(NEWS);
+        let (news, heard) = channel(EVENT_QUEUE_LEN);
         let runtime_dir =
             control.get::<RuntimeDir>().map_or_else(|_| "/run/shoal".into(), |dir| dir.0.clone());
         let memifs = Rc::new(Memifs {
@@ -91,7 +91,7 @@ impl Memifs {
         self.sockets.borrow_mut().insert(id, Rc::new(socket));
     }
 
-    /// Gives a socket a number; the lowest free one if none is said. The same number and file once more change nothing.
+    /// Gives a socket a number; by default the lowest free one. The same number and file once more change nothing.
     ///
     /// # Errors
     /// The number or the file is taken, or the file cannot be a socket's.
@@ -149,8 +149,8 @@ impl Memifs {
     /// Makes a memif, as `memifSOCKET/ID`. It starts admin down, without a peer.
     ///
     /// # Errors
-    /// A number is out of range or taken, there is no such socket, interfaces of the other role use it, or nobody may
-    /// listen there; nothing is left behind then.
+    /// A number is out of range or taken, there is no such socket, interfaces of the other role use it, or the system
+    /// lets nothing listen there; nothing is left behind then.
     pub fn create(self: &Rc<Self>, create: &CreateMemif) -> Result<SwIfIndex, Error> {
         create.check()?;
         let socket = self.socket(create.socket)?;
@@ -258,12 +258,12 @@ impl Memifs {
     }
 
     /// A place for a peer of a socket; none if there are too many.
-    pub(crate) fn seat(&self, socket: &Rc<Socket>) -> Option<Seat> {
+    pub(crate) fn seat(&self, socket: &Rc<Socket>) -> Option<PeerCount> {
         let interfaces = self.all.borrow().iter().filter(|m| Rc::ptr_eq(&m.socket, socket)).count();
         let there = socket.peers.get();
         (there < interfaces + STRANGERS).then(|| {
             socket.peers.set(there + 1);
-            Seat(Rc::clone(&socket.peers))
+            PeerCount(Rc::clone(&socket.peers))
         })
     }
 
@@ -299,7 +299,7 @@ impl Memifs {
     }
 
     /// Packets may flow.
-    pub(crate) fn attach(&self, memif: &Rc<Memif>, remote: String, made: Made) -> Result<(), String> {
+    pub(crate) fn attach(&self, memif: &Rc<Memif>, remote: String, made: Negotiated) -> Result<(), String> {
         let attached = self.try_attach(memif, remote, made);
         if attached.is_err() {
             memif.port.replace_tx(Vec::new());
@@ -308,7 +308,7 @@ impl Memifs {
         attached
     }
 
-    fn try_attach(&self, memif: &Rc<Memif>, remote: String, mut made: Made) -> Result<(), String> {
+    fn try_attach(&self, memif: &Rc<Memif>, remote: String, mut made: Negotiated) -> Result<(), String> {
         let (rx, tx) = (std::mem::take(&mut made.rx), std::mem::take(&mut made.tx));
         memif.port.take_broken();
         let mode = memif.config.mode;

@@ -44,7 +44,7 @@ pub struct MemifInfo {
     pub config: CreateMemif,
     /// Whether the operator wants it up.
     pub admin_up: bool,
-    /// Whether a peer is there, with which not all is said.
+    /// Whether a peer is there whose handshake is not complete.
     pub connecting: bool,
     /// Whether packets can flow.
     pub connected: bool,

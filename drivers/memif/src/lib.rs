@@ -4,7 +4,7 @@
 //! nodes move packets. Below them, usable alone:
 //!
 //! - [`Consumer`], [`Producer`]: the two ends of a ring, either of which may be a stranger's.
-//! - [`Message`]: what is said on the control channel.
+//! - [`Message`]: the messages of the control channel.
 //!
 //! The peer may write to shared memory whatever it likes, at any time. Each value is read once and checked before it is
 //! used; packets are copied before anybody looks at them.
@@ -36,7 +36,7 @@ use std::rc::Rc;
 use shoal_module::{Control, InitError, Module};
 
 pub use config::{BUFFER_SIZE, CreateMemif, MOST_QUEUES, RING_SIZE, Role};
-pub use consumer::{Consumer, Found, Lie, Slots};
+pub use consumer::{Consumer, Found, RingFault, Slots};
 pub use control::Memifs;
 pub use error::Error;
 pub use info::{Detail, MemifInfo, RingInfo, SocketInfo};

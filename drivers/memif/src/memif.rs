@@ -12,7 +12,7 @@ use shoal_interface::{Device, SwIfIndex, TxPlacement};
 use crate::config::CreateMemif;
 use crate::port::Port;
 use crate::rx::Layer;
-use crate::session::Made;
+use crate::session::Negotiated;
 use crate::socket::Place;
 use shoal_link::Listener;
 
@@ -35,16 +35,16 @@ pub(crate) struct Socket {
 }
 
 /// Counts itself among the peers of a socket.
-pub(crate) struct Seat(pub(crate) Rc<Cell<usize>>);
+pub(crate) struct PeerCount(pub(crate) Rc<Cell<usize>>);
 
-impl Drop for Seat {
+impl Drop for PeerCount {
     fn drop(&mut self) {
         self.0.set(self.0.get().saturating_sub(1));
     }
 }
 
 impl Socket {
-    /// A peer is refused. Whoever comes again and again is heard of once in the log.
+    /// A peer is refused. A peer that comes again and again appears once in the log.
     pub(crate) fn refuse(&self, why: &str) {
         self.refused.set(self.refused.get() + 1);
         let mut last = self.refusal.borrow_mut();
@@ -62,7 +62,7 @@ pub(crate) struct Session {
     pub(crate) fd: i32,
     pub(crate) remote: String,
     /// None until packets may flow.
-    pub(crate) made: Option<Made>,
+    pub(crate) made: Option<Negotiated>,
 }
 
 /// One memif, as the control plane and `show hardware-interfaces` see it.
@@ -105,7 +105,7 @@ impl Memif {
         stopped
     }
 
-    /// Ends the connection, if there is one, for a reason that the peer is told.
+    /// Ends the connection, if there is one, and sends the peer the reason.
     pub(crate) fn stop(&self, why: &str) {
         if let Some(session) = &*self.session.borrow() {
             // Full: it is being stopped already.

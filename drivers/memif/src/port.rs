@@ -79,7 +79,7 @@ impl Port {
         }
     }
 
-    /// A queue has found that the peer writes what cannot be; the control plane is told once and ends the connection.
+    /// A queue has found that the peer writes what cannot be; the control plane learns it once and ends the connection.
     #[cold]
     pub(crate) fn set_broken(&self) {
         if !self.broken.swap(true, Ordering::Relaxed) {

@@ -2,7 +2,7 @@
 
 use shoal_buffer::Packet;
 
-use crate::consumer::{Lie, Slots};
+use crate::consumer::{RingFault, Slots};
 use crate::ring::{Desc, RingMemory};
 use shoal_link::Doorbell;
 
@@ -51,7 +51,7 @@ impl Producer {
     /// # Errors
     /// It says what cannot be.
     #[inline]
-    pub fn begin(&mut self) -> Result<(), Lie> {
+    pub fn begin(&mut self) -> Result<(), RingFault> {
         let most = self.ring.size();
         let claimed = match self.slots {
             // What is not in the peer's hands.
@@ -60,7 +60,7 @@ impl Producer {
             None => self.ring.head().wrapping_sub(self.next),
         };
         if claimed > most {
-            return Err(Lie { claimed, most });
+            return Err(RingFault { claimed, most });
         }
         self.free = if self.slots.is_some() { most - claimed } else { claimed };
         (0..AHEAD).for_each(|ahead| self.ring.prefetch(self.next.wrapping_add(ahead)));

@@ -118,7 +118,7 @@ pub enum Message {
     },
     /// A ring; its eventfd comes along.
     AddRing(AddRing),
-    /// All is said.
+    /// The handshake is complete.
     Connect {
         /// The slave's interface.
         name: String,

@@ -15,10 +15,10 @@ pub enum RegionError {
     /// Its length makes no sense.
     #[error("region of {0} bytes, must be from 1 to 4294967296")]
     Size(u64),
-    /// The file is shorter than was said.
+    /// The file is shorter than announced.
     #[error("region of {said} bytes in a file of {there}")]
     Short {
-        /// What the peer said.
+        /// The peer's size.
         said: u64,
         /// What there is.
         there: u64,
@@ -50,11 +50,11 @@ impl Region {
     /// Maps a peer's region, if nothing that the peer may do to its file later can end this process.
     ///
     /// # Errors
-    /// It is shorter than said, can shrink, or cannot be mapped.
+    /// It is shorter than announced, can shrink, or cannot be mapped.
     pub fn open(fd: impl AsFd, len: u64) -> Result<Region, RegionError> {
         let size = usize::try_from(len).ok().filter(|_| len != 0 && len <= MOST_BYTES);
         let size = size.ok_or(RegionError::Size(len))?;
-        match Mapping::open(fd, 0, size, Trust::Nobody) {
+        match Mapping::open(fd, 0, size, Trust::NoPeer) {
             Ok(mapping) => Ok(Region(Arc::new(mapping))),
             Err(OpenError::End) => Err(RegionError::Size(len)),
             Err(OpenError::Short { said, there }) => Err(RegionError::Short { said, there }),

@@ -27,7 +27,7 @@ const FLAGS: usize = 2;
 const HEAD: usize = 3;
 const TAIL: usize = 32;
 
-/// In a ring's flags: whoever takes packets out does not want to be woken.
+/// In a ring's flags: its consumer does not want to be woken.
 const MASK_INT: u16 = 1;
 /// Most descriptors of a ring, as a power of two.
 pub(crate) const MOST_LOG2: u8 = 14;
@@ -66,7 +66,7 @@ pub struct RingPlace {
     pub log2: u8,
 }
 
-/// A ring that cannot be where it is said to be.
+/// A ring that cannot be at its announced place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RingPlaceError {
     /// Too many descriptors.
@@ -164,7 +164,7 @@ impl RingMemory {
         self.header()[FLAGS].load(Ordering::Relaxed)
     }
 
-    /// Whether whoever takes packets out wants to be woken.
+    /// Whether the consumer wants to be woken.
     #[inline(always)]
     pub fn wants_interrupts(&self) -> bool {
         self.flags() & MASK_INT == 0

@@ -38,7 +38,7 @@ fn line(memif: &CreateMemif, mac: MacAddress) -> String {
     say(memif.role == Role::Master, "master".into());
     say(memif.ring_size != RING_SIZE, format!("ring-size {}", memif.ring_size));
     say(memif.buffer_size != BUFFER_SIZE, format!("buffer-size {}", memif.buffer_size));
-    // Also one that was drawn: whoever knows the router by it still does after a restart.
+    // Also one that was drawn: hosts that know the router by it still do after a restart.
     say(!mac.is_zero(), format!("hw-addr {mac}"));
     say(!memif.secret.is_empty(), format!("secret {}", word(&memif.secret)));
     say(memif.rx_queues != 1, format!("rx-queues {}", memif.rx_queues));

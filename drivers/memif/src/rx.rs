@@ -183,7 +183,7 @@ impl RxQueue for MemifRx {
 
 /// What became of packets that were found.
 #[derive(Default)]
-struct Filled {
+struct RxOutcome {
     bytes: u64,
     /// Packets for whose parts there were too few buffers: empty now.
     failed: usize,
@@ -197,8 +197,8 @@ fn fill(
     regions: &Regions,
     found: &Found,
     interface: SwIfIndex,
-) -> Filled {
-    let (memory, mut filled) = (cache.memory(), Filled::default());
+) -> RxOutcome {
+    let (memory, mut filled) = (cache.memory(), RxOutcome::default());
     for i in 0..frame.len() {
         memory.prefetch(frame, i + 4);
         let Some(mut pkt) = frame.packet(memory, i) else { continue };

@@ -1,4 +1,4 @@
-//! What is said on the control channel, by either end.
+//! The messages on the control channel, by either end.
 //!
 //! ```text
 //!  slave                     master
@@ -31,7 +31,7 @@ use crate::ring::{RingMemory, RingPlace, ring_bytes};
 use crate::socket::{Link, LinkError};
 use shoal_link::{Doorbell, EventError, EventFd, Listener, PeerFd};
 
-/// How long a peer may take for its next word until all is said.
+/// How long a peer may take for its next message until the handshake is complete.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a slave waits before it tries again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -50,11 +50,11 @@ pub(crate) fn our_name() -> String {
 /// Why a connection is over.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// The peer has said so.
+    /// The peer closed with this reason.
     Peer(String),
-    /// This end does not want it any more, for a reason that the peer is told.
+    /// This end does not want it any more; the peer gets the reason.
     Us(String),
-    /// Nothing more can be said.
+    /// The channel is closed.
     Link(LinkError),
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Ring {
 }
 
 /// What a handshake has brought.
-pub(crate) struct Made {
+pub(crate) struct Negotiated {
     pub(crate) regions: Arc<Regions>,
     pub(crate) rx: Vec<Consumer>,
     pub(crate) tx: Vec<Producer>,
@@ -118,14 +118,14 @@ async fn sleep(processes: &Weak<Processes>, wait: Duration) {
 }
 
 /// One end of a connection while words are changed.
-struct Talk<'a> {
+struct Handshake<'a> {
     link: &'a Link,
     stop: &'a Receiver<String>,
     /// Weak, as in all tasks: the tasks are the processes', which would keep themselves otherwise.
     processes: &'a Weak<Processes>,
 }
 
-impl Talk<'_> {
+impl Handshake<'_> {
     /// The next word of the peer, unless this end is to stop.
     async fn next(&self, patience: Option<Duration>) -> Result<(Message, Option<PeerFd>), End> {
         let word = async { self.link.receive().await.map_err(End::from) };
@@ -136,7 +136,7 @@ impl Talk<'_> {
                 Some(patience) => sleep(self.processes, patience).await,
                 None => std::future::pending().await,
             }
-            Err(us("nothing was said for 10 seconds"))
+            Err(us("no message came for 10 seconds"))
         };
         match or(or(stopped, word), late).await? {
             (Message::Disconnect { text, .. }, _) => Err(End::Peer(text)),
@@ -176,9 +176,9 @@ fn unexpected(message: &Message, wanted: &str) -> End {
 
 /// A slave's part, from the peer's hello on; `attached` is called when packets may flow.
 async fn slave(
-    talk: &Talk<'_>,
+    talk: &Handshake<'_>,
     config: &CreateMemif,
-    attached: impl FnOnce(String, Made) -> Result<(), String>,
+    attached: impl FnOnce(String, Negotiated) -> Result<(), String>,
 ) -> End {
     match slave_connects(talk, config).await {
         Ok((remote, made)) => match attached(remote, made) {
@@ -189,7 +189,7 @@ async fn slave(
     }
 }
 
-async fn slave_connects(talk: &Talk<'_>, config: &CreateMemif) -> Result<(String, Made), End> {
+async fn slave_connects(talk: &Handshake<'_>, config: &CreateMemif) -> Result<(String, Negotiated), End> {
     let hello = match talk.next(Some(PATIENCE)).await? {
         (Message::Hello(hello), _) => hello,
         (other, _) => return Err(unexpected(&other, "hello")),
@@ -209,7 +209,7 @@ async fn slave_connects(talk: &Talk<'_>, config: &CreateMemif) -> Result<(String
     let (region, file) = Region::create(plan.bytes()).map_err(|e| us(format!("region: {e}")))?;
     talk.tell(&Message::AddRegion { index: 0, size: region.len() as u64 }, Some(file)).await?;
     let regions = Arc::new(Regions::new(vec![region]));
-    let mut made = Made {
+    let mut made = Negotiated {
         regions: Arc::clone(&regions),
         rx: Vec::new(),
         tx: Vec::new(),
@@ -282,10 +282,10 @@ impl Plan {
 }
 
 /// A master's part, after the slave's init was found good.
-async fn master_connects(talk: &Talk<'_>, our_interface: &str) -> Result<Made, End> {
+async fn master_connects(talk: &Handshake<'_>, our_interface: &str) -> Result<Negotiated, End> {
     talk.say_only(&Message::Ack).await?;
     let mut regions = Vec::new();
-    // What was said of rings: their memory is looked at when all regions are there.
+    // The announced rings: their memory is looked at when all regions are there.
     let mut rings: Vec<(AddRing, EventFd)> = Vec::new();
     let remote_interface = loop {
         match talk.next(Some(PATIENCE)).await? {
@@ -314,7 +314,8 @@ async fn master_connects(talk: &Talk<'_>, our_interface: &str) -> Result<Made, E
         talk.say_only(&Message::Ack).await?;
     };
     let regions = Arc::new(Regions::new(regions));
-    let mut made = Made { regions, rx: Vec::new(), tx: Vec::new(), rings: Vec::new(), remote_interface };
+    let mut made =
+        Negotiated { regions, rx: Vec::new(), tx: Vec::new(), rings: Vec::new(), remote_interface };
     for (ring, event) in rings {
         let AddRing { s2m, index, region, offset, log2, .. } = ring;
         let place = RingPlace { region, offset, log2 };
@@ -364,8 +365,8 @@ pub(crate) async fn slave_task(
                 let stop = slave_if.begin(link.number());
                 let config = slave_if.config.clone();
                 drop(slave_if);
-                let talk = Talk { link: &link, stop: &stop, processes: &processes };
-                let attached = |remote: String, made: Made| match (memifs.upgrade(), memif.upgrade()) {
+                let talk = Handshake { link: &link, stop: &stop, processes: &processes };
+                let attached = |remote: String, made: Negotiated| match (memifs.upgrade(), memif.upgrade()) {
                     (Some(memifs), Some(memif)) => memifs.attach(&memif, remote, made),
                     _ => Err("interface deleted".to_owned()),
                 };
@@ -431,9 +432,9 @@ async fn master_task(memifs: Weak<Memifs>, socket: Weak<Socket>, link: Link, pro
         max_s2m_ring: MAX_RING,
         max_log2: MAX_LOG2,
     };
-    // Nobody knows whose it is yet, so nobody can stop it.
+    // Its owner is not known yet, so it cannot be stopped.
     let (_never, stop) = shoal_graph::process::channel(1);
-    let talk = Talk { link: &link, stop: &stop, processes: &processes };
+    let talk = Handshake { link: &link, stop: &stop, processes: &processes };
     let said = async {
         talk.say_only(&Message::Hello(hello)).await?;
         match talk.next(Some(PATIENCE)).await? {
@@ -459,7 +460,7 @@ async fn master_task(memifs: Weak<Memifs>, socket: Weak<Socket>, link: Link, pro
     };
     let (stop, name) = (memif.begin(link.number()), memif.config.name());
     let memif = Rc::downgrade(&memif);
-    let talk = Talk { link: &link, stop: &stop, processes: &processes };
+    let talk = Handshake { link: &link, stop: &stop, processes: &processes };
     let end = match master_connects(&talk, &name).await {
         Ok(made) => {
             let attached = match (memifs.upgrade(), memif.upgrade()) {

@@ -97,7 +97,7 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
 }
 
-/// Listens. A file is for its owner and group only, and replaces one that nobody listens on any more.
+/// Listens. A file is for its owner and group only, and replaces one without a listener.
 ///
 /// # Errors
 /// It is taken, or the system refuses.
@@ -162,7 +162,7 @@ impl Link {
     /// Connects, now or not at all.
     ///
     /// # Errors
-    /// Nobody listens there, or peers have sent what cannot be closed.
+    /// There is no listener, or peers have sent what cannot be closed.
     pub fn connect(place: &Place) -> io::Result<Self> {
         check_closing()?;
         let socket = new_socket()?;
@@ -210,8 +210,8 @@ impl Link {
     /// # Errors
     /// There is none any more, or it is none.
     pub async fn receive(&self) -> Result<(Message, Option<PeerFd>), LinkError> {
-        // The other end has gone and left words of this one unread. The kernel says so before it gives what the other end
-        // said last: why it went.
+        // The other end has gone and left words of this one unread. The kernel reports that before it gives the other
+        // end's last words: why it went.
         let mut reset = false;
         loop {
             match self.try_receive() {

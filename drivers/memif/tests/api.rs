@@ -17,7 +17,7 @@ fn declared_messages_are_those_of_vpp() {
 }
 
 /// But for those that listen somewhere.
-static HARMLESS: ApiPart = ApiPart {
+static REPEATABLE: ApiPart = ApiPart {
     file: "memif",
     folder: Folder::Plugins,
     version: "3.1.0",
@@ -33,7 +33,7 @@ static HARMLESS: ApiPart = ApiPart {
 #[test]
 fn random_bytes_do_no_harm() {
     let mut router = Router::new(MODULES);
-    api::random_bytes_do_no_harm(&mut router, &[&HARMLESS], 300);
+    api::random_bytes_do_no_harm(&mut router, &[&REPEATABLE], 300);
 }
 
 fn plain(id: u32, socket_id: u32) -> MemifCreateV2 {
@@ -137,7 +137,7 @@ fn errors_name_what_is_there() {
     assert!(!path.exists());
     others.create(&master).unwrap();
     assert!(path.exists());
-    // One that nobody listens on any more.
+    // One without a listener.
     let stale = dir.path().join("stale");
     let dead = shoal_memif::listen(&shoal_memif::Place::File(dir.path().join("dead"))).unwrap();
     std::fs::hard_link(dir.path().join("dead"), &stale).unwrap();

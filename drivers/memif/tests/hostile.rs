@@ -126,7 +126,7 @@ fn words_out_of_order_or_without_sense_end_the_connection_in_words() {
     bed.connect();
     bed.hear().unwrap();
     bed.router.advance(Duration::from_secs(11));
-    assert!(bed.end_text().contains("nothing was said"));
+    assert!(bed.end_text().contains("no message came"));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn become_master(bed: &mut Bed) -> Slave {
         if let Some(link) = block_on(poll_once(Listener::accept(&weak))) {
             break Link::of(link.unwrap().unwrap()).unwrap();
         }
-        assert!(Instant::now() < deadline, "nobody connects");
+        assert!(Instant::now() < deadline, "no peer connects");
     });
     let hello = Hello {
         name: "hand".into(),

@@ -10,7 +10,7 @@ use shoal_buffer::Flags;
 use shoal_graph::RxMode;
 use shoal_interface::IfFlags;
 use shoal_memif::{CreateMemif, Memifs, Mode, Role};
-use shoal_testkit::{Given, Giver, Router};
+use shoal_testkit::{InjectedPacket, PacketInjector, Router};
 use shoal_wire::Packet;
 use support::*;
 
@@ -115,7 +115,7 @@ fn several_queues_are_the_slaves_choice_and_run_on_several_threads() {
     let [left, right] = pair.ends;
     assert_eq!((queues(&pair.left, left).len(), queues(&pair.right, right).len()), (3, 2));
     both_ways(&mut pair, 200, 18);
-    // What the operator has said of a queue outlasts the peer.
+    // The operator's settings of a queue outlast the peer.
     pair.right.interfaces().place_queue(right, 1, 2).unwrap();
     pair.right.interfaces().set_rx_mode(right, Some(1), RxMode::Interrupt).unwrap();
     pair.left.interfaces().set_admin(left, false).unwrap();
@@ -200,7 +200,7 @@ fn a_peer_that_dies_in_mid_burst_is_missed_and_its_successor_taken() {
         pair.right.run();
         assert!(run_until(&mut [&mut pair.left], |routers| !is_up(routers[0], left)));
         pair.left.send_all(&host, &burst);
-        // Its neighbours went with the link: only who sends straight there is told.
+        // Its neighbours went with the link: only a node that sends straight there gets an error.
         let before = pair.left.error("memif1/0-tx", "no peer is connected");
         pair.left.inject("memif1/0-tx", left, &[0; 60]);
         pair.left.run();
@@ -234,7 +234,7 @@ fn either_end_is_deleted_under_load() {
         assert!(pair.run_until(|l, r| if which == 0 { down(r) } else { down(l) }));
         let why = info(pair.router(1 - which), other).why;
         if which == 1 {
-            // The slave tries again at once: nobody listens any more.
+            // The slave tries again at once: there is no listener any more.
             assert!(why.contains("refused") || why.contains("deleted"), "{why}");
         } else {
             assert!(why.contains("interface deleted"), "{why}");
@@ -281,7 +281,7 @@ fn thousands_of_lives_leave_nothing_behind() {
 }
 
 /// A TCP packet of host 1, without its checksum, or to be cut.
-fn owing(pair: &Pair, six: bool, payload: usize) -> (Given, usize) {
+fn owing(pair: &Pair, six: bool, payload: usize) -> (InjectedPacket, usize) {
     let packet = Packet::ethernet(HOST, pair.hosts[0].mac());
     let packet = if six {
         let host = |n: u16| std::net::Ipv6Addr::new(0x2001, 0xdb8, n, 0, 0, 0, 0, 2);
@@ -291,8 +291,13 @@ fn owing(pair: &Pair, six: bool, payload: usize) -> (Given, usize) {
     };
     let bytes = packet.tcp(1000, 2000, shoal_wire::TcpFlags::ACK).payload_len(payload).build();
     let l4 = if six { 54 } else { 34 };
-    let given =
-        Given { bytes, flags: Flags::L4_CHECKSUM_OFFLOAD, l4, checksum_offset: 16, ..Given::default() };
+    let given = InjectedPacket {
+        bytes,
+        flags: Flags::L4_CHECKSUM_OFFLOAD,
+        l4,
+        checksum_offset: 16,
+        ..InjectedPacket::default()
+    };
     (given, usize::try_from(l4).unwrap())
 }
 
@@ -313,7 +318,7 @@ fn sum(frame: &[u8], l4: usize) -> u16 {
 fn what_packets_owe_is_paid_before_they_leave() {
     let mut pair = Pair::new("owing", &CreateMemif::default());
     pair.connect();
-    let giver = Giver::new(&pair.left, &pair.hosts[0], 0);
+    let giver = PacketInjector::new(&pair.left, &pair.hosts[0], 0);
     for six in [false, true] {
         let (mut given, l4) = owing(&pair, six, 100);
         // Only the pseudo header's sum is in it, as a kernel leaves it.

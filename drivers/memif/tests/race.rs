@@ -12,7 +12,7 @@ use crate::support::hand::*;
 use crate::support::*;
 use rustix::fs::OFlags;
 use shoal_memif::{Desc, Message, Role};
-use shoal_testkit::{Giver, must_go_on, race_time};
+use shoal_testkit::{PacketInjector, must_go_on, race_time};
 
 /// The freeze that this is the test of took 8 tries with a worker, 203 without.
 const TRIES: u64 = 500;
@@ -67,7 +67,7 @@ fn race(test: &'static str, workers: usize) {
                 slave.m2s.set_desc(slot, Desc { flags: 0, region: 0, length: BUFFER, offset });
             }
             ready.send(slave).unwrap();
-            let giver = Giver::new(&bed.router, &bed.host, workers);
+            let giver = PacketInjector::new(&bed.router, &bed.host, workers);
             let packet = bed.packet(18);
             while !stop.load(Relaxed) {
                 giver.give(packet.clone());
@@ -123,7 +123,7 @@ fn a_peer_whose_eventfd_is_full_and_blocking_all_the_time_gets_its_packets() {
     }
 }
 
-/// A socket that whoever closes it last must wait for, a minute long.
+/// A socket whose last close takes a minute.
 fn lingering() -> (OwnedFd, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -136,7 +136,7 @@ fn lingering() -> (OwnedFd, TcpStream) {
 }
 
 #[test]
-fn a_peer_that_sends_a_socket_that_lingers_stops_nobody() {
+fn a_peer_that_sends_a_socket_that_lingers_stops_no_thread() {
     let mut bed = bed("linger", Role::Master);
     let begun = Instant::now();
     let mut kept = Vec::new();

@@ -249,7 +249,7 @@ impl From<TapCreateV2> for TapCreateV3 {
 }
 
 impl TapCreateV3 {
-    /// What the control plane is asked for. A number that is 0 is not said.
+    /// What the control plane is asked for. A number that is 0 stands for the default.
     fn wish(&self) -> Result<CreateTap, Retval> {
         let some = |number: u16| Some(u32::from(number)).filter(|n| *n != 0);
         let mut wish = CreateTap {

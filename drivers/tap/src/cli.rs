@@ -35,7 +35,7 @@ pub static COMMANDS: &[Command] = &[
         "create tap host-if-name fast0 rx-ring-size 1024 tx-ring-size 1024 vhost-net",
     ])
     .doc(
-        "Prints the new interface's name. `gso` and `csum-offload` are on unless `no-gso` is said, or `set tap offload` \
+        "Prints the new interface's name. `gso` and `csum-offload` are on unless `no-gso` is given, or `set tap offload` \
          later. `gro-coalesce` merges TCP packets that leave for the host together. With `vhost-net` a thread of the kernel \
          moves frames by rings in memory, or there is no TAP; with `no-vhost-net` each frame is a system call; without \
          either word vhost-net is used if it can be. `show tap` says which it is, and why. Ring sizes are those of \

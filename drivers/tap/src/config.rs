@@ -27,7 +27,7 @@ pub enum Lifetime {
     Attached,
 }
 
-/// What is left to whoever takes a packet in, on both ways: the host's programs to the router, and the router to them.
+/// What is left to the receiver of a packet, on both ways: the host's programs to the router, and the router to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Offload {

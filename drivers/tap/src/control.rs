@@ -14,7 +14,7 @@ use shoal_link::{Layer, mac_or_random};
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
-use crate::pair::{self, Pair, RingSizes, Way};
+use crate::pair::{self, FramePath, Pair, RingSizes};
 use crate::port::{Port, RingFacts};
 use crate::rx::{self, NODE, TapRx};
 use crate::tx::TapTx;
@@ -25,7 +25,7 @@ const HOST_MTU: u32 = 1500;
 /// Most queues of a kind that a TAP may have.
 const MAX_QUEUES: u32 = 64;
 /// News of queues that wait for the control plane.
-const NEWS: usize = 64;
+const EVENT_QUEUE_LEN: usize = 64;
 
 /// A TAP to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub(crate) struct TapInterface {
     pub(crate) tap: Tap,
     id: u32,
     config: CreateTap,
-    way: Way,
+    way: FramePath,
     pub(crate) port: Arc<Port>,
     interfaces: Weak<Interfaces>,
     input: NodeIndex,
@@ -135,7 +135,7 @@ impl Taps {
     pub(crate) fn new(control: &Rc<Control>) -> Result<(Rc<Self>, Receiver<SwIfIndex>), InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
-        let (news, heard) = channel(NEWS);
+        let (news, heard) = channel(EVENT_QUEUE_LEN);
         let (all, processes) = (RefCell::default(), control.processes()?);
         let taps = Taps { interfaces: Rc::clone(&interfaces), graph, input, all, news, processes };
         let taps = Rc::new(taps);
@@ -196,7 +196,7 @@ impl Taps {
         id: u32,
         tap: Tap,
         config: CreateTap,
-        way: Way,
+        way: FramePath,
         port: &Arc<Port>,
     ) -> Result<SwIfIndex, Error> {
         let ethernet = config.tap.mode == Mode::Tap;
@@ -348,7 +348,7 @@ pub(crate) async fn listen(heard: Receiver<SwIfIndex>, taps: Weak<Taps>) {
 impl TapInterface {
     /// Has somebody look whether the host deletes the interface. A read says so by itself, a ring does not.
     fn watch(self: &Rc<Self>, processes: &Processes) -> Result<(), Error> {
-        if let Way::Rings(_) = self.way {
+        if let FramePath::Rings(_) = self.way {
             processes.spawn_unlisted(watch::run(self.tap.watch()?, Rc::downgrade(self))?);
         }
         Ok(())
@@ -364,8 +364,8 @@ impl TapInterface {
             interrupts: load(interrupts),
         };
         match &self.way {
-            Way::Rings(sizes) => Ok(info(*sizes)),
-            Way::Calls(why) => Err(why.clone()),
+            FramePath::Rings(sizes) => Ok(info(*sizes)),
+            FramePath::Calls(why) => Err(why.clone()),
         }
     }
 
@@ -389,8 +389,8 @@ impl TapInterface {
 
     /// Takes all receive queues but the first ones away.
     fn drop_queues(&self, left: usize, interfaces: &Interfaces) -> Result<(), Error> {
-        // Nobody sends by them any more; then nobody reads, and the last descriptor of each is closed. The kernel spreads
-        // the host's frames over those that are left.
+        // Nothing sends by them any more; then nothing reads, and the last descriptor of each is closed. The kernel
+        // spreads the host's frames over those that are left.
         let queues = self.queues.borrow();
         let senders = queues.iter().take(left).cycle().take(self.port.tx_queues()).map(Pair::sender);
         let senders = senders.collect::<Result<Vec<_>, _>>()?;
@@ -462,7 +462,7 @@ impl Device for TapInterface {
             Offload::Checksum => "checksum",
             Offload::Nothing => "none",
         };
-        let by = if matches!(self.way, Way::Rings(_)) { ", by vhost-net" } else { "" };
+        let by = if matches!(self.way, FramePath::Rings(_)) { ", by vhost-net" } else { "" };
         let merged = if self.port.coalesce() == Coalesce::On { ", packets are merged" } else { "" };
         format!(
             "Linux {kind} interface {} (ifindex {}{place}{life}{gone}{by})\nRX Queues: {}\nTX Queues: {}\n\

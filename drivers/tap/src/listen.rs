@@ -20,7 +20,9 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use shoal_graph::clock::Time;
 use shoal_graph::process::{Processes, Receiver, Sender, channel};
-use shoal_interface::{Hear, HostEvent, HostListener, HostPath, HostRoute, HostWay, ListingCause, Told};
+use shoal_interface::{
+    EventOrigin, HostEvent, HostEventHandler, HostListener, HostPath, HostRoute, HostWay, ListingCause,
+};
 use shoal_link::{Announcement, Announcements};
 use shoal_module::cli::Pace;
 use shoal_wire::MacAddress;
@@ -45,7 +47,7 @@ const QUIET: Duration = Duration::from_millis(50);
 pub(crate) fn listen(
     processes: &Rc<Processes>,
     netns: Option<&str>,
-    hear: Hear,
+    hear: HostEventHandler,
 ) -> Result<Box<dyn HostListener>, Error> {
     let netns = netns.map(|name| netns::open(&NetnsRef::Name(name.to_owned()))).transpose()?;
     let all = run_in(netns.as_ref(), || Ok(Announcements::open()?))?;
@@ -77,13 +79,13 @@ enum Wake {
     Dropped,
 }
 
-/// Announcements that are told of at once.
+/// Announcements that are handled at once.
 const AT_ONCE: usize = 64;
 
 /// Follows the kernel in one namespace.
 struct Follower {
     all: Announcements,
-    hear: Hear,
+    hear: HostEventHandler,
     processes: Rc<Processes>,
     /// Since when the kernel has been listing all there is: links that are up did not come up then.
     listing: Option<Time>,
@@ -141,12 +143,14 @@ impl Follower {
     /// Tells some of what waits; whether there may be more. Of the states of a link that are told at once only the last
     /// one is: the ones before are not true any more, and what is done about them would be announced in turn.
     fn some(&mut self) -> Result<bool, Error> {
-        let mut waiting: Vec<(Told, HostEvent)> = Vec::new();
+        let mut waiting: Vec<(EventOrigin, HostEvent)> = Vec::new();
         let mut more = true;
         for _ in 0..AT_ONCE {
             match self.all.next_one()? {
-                Some(Announcement::Begin(cause)) => waiting.push((Told::Listed, HostEvent::Begin(cause))),
-                Some(Announcement::End) => waiting.push((Told::Listed, HostEvent::End)),
+                Some(Announcement::Begin(cause)) => {
+                    waiting.push((EventOrigin::Listed, HostEvent::Begin(cause)))
+                }
+                Some(Announcement::End) => waiting.push((EventOrigin::Listed, HostEvent::End)),
                 Some(Announcement::Message(told, message)) => {
                     waiting.extend(event(&message).map(|event| (told, event)));
                 }
@@ -176,7 +180,7 @@ impl Follower {
                 HostEvent::Link { host_index, up, carrier, .. } => {
                     let usable = up && carrier;
                     let came_up = self.usable.insert(host_index, usable) != Some(true) && usable;
-                    if came_up && told == Told::Announced && self.due.is_none() {
+                    if came_up && told == EventOrigin::Announced && self.due.is_none() {
                         self.due = Some(self.now().after(self.rests));
                     }
                 }

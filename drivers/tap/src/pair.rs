@@ -25,7 +25,7 @@ const MOST: u16 = 32_768;
 
 /// How a TAP's frames cross.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum FramePath {
     /// By vhost-net.
     Rings(RingSizes),
     /// By system calls, and why.
@@ -71,55 +71,55 @@ pub(crate) struct Before {
 ///
 /// # Errors
 /// vhost-net is asked for, and cannot be.
-pub(crate) fn decide(create: &CreateTap) -> Result<Way, Error> {
+pub(crate) fn decide(create: &CreateTap) -> Result<FramePath, Error> {
     let why = match (create.vhost, create.tap.mode) {
-        (VhostNet::Off, _) => return Ok(Way::Calls("not asked for".into())),
+        (VhostNet::Off, _) => return Ok(FramePath::Calls("not asked for".into())),
         // Linux takes small frames of a ring in batches, for which they must be Ethernet frames.
         (_, Mode::Tun) => "it takes Ethernet frames, which a tun interface has not".to_owned(),
         (_, Mode::Tap) => match vhost::probe() {
             Ok(()) => {
                 let size = |asked: Option<u32>| asked.map_or(RING_SIZE, |n| n as u16);
-                return Ok(Way::Rings(create.ring_sizes.map(size)));
+                return Ok(FramePath::Rings(create.ring_sizes.map(size)));
             }
             Err(error) => error.to_string(),
         },
     };
-    if create.vhost == VhostNet::On { Err(Error::Vhost { why }) } else { Ok(Way::Calls(why)) }
+    if create.vhost == VhostNet::On { Err(Error::Vhost { why }) } else { Ok(FramePath::Calls(why)) }
 }
 
-/// The queues of a new TAP. If nobody insists on vhost-net, what fails at it makes system calls the way.
+/// The queues of a new TAP. If the operator does not insist on vhost-net, a failure of it leads to system calls.
 pub(crate) fn open(
     tap: &Tap,
     queues: Vec<TapQueue>,
-    way: Way,
+    way: FramePath,
     asked: VhostNet,
-) -> Result<(Way, Vec<Pair>), Error> {
+) -> Result<(FramePath, Vec<Pair>), Error> {
     let calls = |queue| Pair { queue, rx: None, tx: None };
     let sizes = match way {
-        Way::Rings(sizes) => sizes,
-        Way::Calls(_) => return Ok((way, queues.into_iter().map(calls).collect())),
+        FramePath::Rings(sizes) => sizes,
+        FramePath::Calls(_) => return Ok((way, queues.into_iter().map(calls).collect())),
     };
     let started = tap.set_header_len(HEADER).and_then(|()| {
         let clones = queues.iter().map(TapQueue::try_clone).collect::<Result<Vec<_>, _>>()?;
         clones.into_iter().map(|queue| Pair::start(queue, sizes)).collect::<Result<Vec<_>, _>>()
     });
     match started {
-        Ok(pairs) => Ok((Way::Rings(sizes), pairs)),
+        Ok(pairs) => Ok((FramePath::Rings(sizes), pairs)),
         Err(error) if asked == VhostNet::On => Err(Error::Vhost { why: error.to_string() }),
         Err(error) => {
             tap.set_header_len(shoal_vnet::VNET_HDR_LEN)?;
-            Ok((Way::Calls(error.to_string()), queues.into_iter().map(calls).collect()))
+            Ok((FramePath::Calls(error.to_string()), queues.into_iter().map(calls).collect()))
         }
     }
 }
 
 impl Pair {
     /// One more queue of a TAP, as the others.
-    pub(crate) fn open(tap: &Tap, way: &Way) -> Result<Self, Error> {
+    pub(crate) fn open(tap: &Tap, way: &FramePath) -> Result<Self, Error> {
         let queue = tap.add_queue()?;
         match way {
-            Way::Calls(_) => Ok(Pair { queue, rx: None, tx: None }),
-            Way::Rings(sizes) => Pair::start(queue, *sizes),
+            FramePath::Calls(_) => Ok(Pair { queue, rx: None, tx: None }),
+            FramePath::Rings(sizes) => Pair::start(queue, *sizes),
         }
     }
 

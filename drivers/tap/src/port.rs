@@ -104,7 +104,7 @@ impl Port {
         self.gone.load(Ordering::Relaxed)
     }
 
-    /// A queue has noticed that the host deleted the interface; the control plane is told once.
+    /// A queue has noticed that the host deleted the interface; the control plane learns it once.
     #[cold]
     pub(crate) fn set_gone(&self) {
         if !self.gone.swap(true, Ordering::Relaxed) {

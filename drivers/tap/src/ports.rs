@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, TcpListener};
 
 use netlink_packet_route::link::LinkAttribute;
-use shoal_interface::{Hear, HostLayer, HostListener, HostPort, HostPorts, SwIfIndex};
+use shoal_interface::{HostEventHandler, HostLayer, HostListener, HostPort, HostPorts, SwIfIndex};
 use shoal_wire::MacAddress;
 
 use crate::{
@@ -42,7 +42,7 @@ impl HostPorts for Taps {
         self.change(interface, |index| host::set_up(index, up))
     }
 
-    fn listen(&self, netns: Option<&str>, hear: Hear) -> Result<Box<dyn HostListener>, String> {
+    fn listen(&self, netns: Option<&str>, hear: HostEventHandler) -> Result<Box<dyn HostListener>, String> {
         listen::listen(self.processes(), netns, hear).map_err(|e| e.to_string())
     }
 

@@ -1,7 +1,7 @@
 //! What both rings of a queue pair do alike: give chains to the kernel, see which come back, wake it.
 //!
 //! The kernel is trusted to move frames, not to be right: each number it writes is checked where it is read, and a wrong
-//! one is a count, never an access. Whether a side wants to be woken is said by flags alone (virtio 1.2, 2.7.7 without
+//! one is a count, never an access. Flags alone tell whether a side wants to be woken (virtio 1.2, 2.7.7 without
 //! `VIRTIO_F_EVENT_IDX`): with an event index a ring that is polled would still call now and then.
 
 use std::sync::atomic::{Ordering, fence};
@@ -90,7 +90,7 @@ impl Ring {
     /// How many chains have come back that were not taken.
     ///
     /// # Errors
-    /// More than were given. It is said once; the ring is of no use from then on.
+    /// More than were given. It is reported once; the ring is of no use from then on.
     #[inline(always)]
     pub(crate) fn ready(&mut self) -> Result<u16, Malformed> {
         if self.broken {

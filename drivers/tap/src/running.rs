@@ -38,7 +38,7 @@ fn line(info: &TapInfo, mac: MacAddress) -> String {
             let _ = write!(line, " {name} {value}");
         }
     };
-    // Also those that were drawn: whoever knows the router by them still does after a restart.
+    // Also those that were drawn: hosts that know the router by them still do after a restart.
     say("hw-addr", (!mac.is_zero()).then(|| mac.to_string()));
     say("host-if-name", tap.name.as_deref().map(|name| word(name).into_owned()));
     let netns = host.netns.as_ref().map(|netns| match netns {

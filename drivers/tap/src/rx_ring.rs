@@ -33,7 +33,7 @@ pub(crate) struct RxRing {
     parts: Vec<Part>,
     /// The kernel was asked to wake this end.
     armed: Cell<bool>,
-    /// Stopped by whoever goes last. None in tests, where nobody else is in the ring.
+    /// The last owner stops it. None in tests, where no other thread is in the ring.
     #[allow(dead_code, reason = "kept for when it ends")]
     vhost: Option<Arc<Vhost>>,
 }

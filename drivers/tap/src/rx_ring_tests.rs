@@ -107,7 +107,7 @@ fn the_kernel_is_woken_only_if_it_wants_that_and_this_end_likewise() {
     }
     assert!(!rx.arm() && kernel.ring.avail_flags() == 0);
     kernel.put(PLAIN, &[1; 60]).unwrap();
-    assert!(rx.arm(), "a frame came while it was said");
+    assert!(rx.arm(), "a frame came meanwhile");
     nix::unistd::write(&rx.call, &1_u64.to_ne_bytes()).unwrap();
     assert!(rx.disarm() && !rx.disarm());
     assert!(kernel.ring.avail_flags() == QUIET && !is_readable(&rx.call));
@@ -204,7 +204,7 @@ fn an_index_that_cannot_be_ends_the_ring() {
         kernel.ring.set_used_index(kernel.used.wrapping_add(8).wrapping_add(ahead));
         assert_eq!(rx.next_frame(), Some(Err(Malformed)), "{ahead}");
         assert!(rx.is_broken() && !rx.arm());
-        assert_eq!(rx.next_frame(), None, "it is said once");
+        assert_eq!(rx.next_frame(), None, "it is reported once");
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{Carrier, Error, Lifetime, NetnsRef, Offload, TapConfig, host};
 /// A TAP (or TUN) interface of the host.
 ///
 /// Dropping it removes the interface with its addresses and routes, also while queues are open: they then
-/// say [`crate::RecvError::Gone`]. A persistent one stays, with its settings.
+/// say [`crate::RecvError::ClientGone`]. A persistent one stays, with its settings.
 ///
 /// ```no_run
 /// use shoal_tap::{Tap, TapConfig};

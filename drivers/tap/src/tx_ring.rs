@@ -24,7 +24,7 @@ pub(crate) struct TxRing {
     next: Box<[u16]>,
     /// How many slots the chain has that begins at each and is with the kernel; 0 where none does.
     heads: Box<[u16]>,
-    /// Stopped by whoever goes last. None in tests, where nobody else is in the ring.
+    /// The last owner stops it. None in tests, where no other thread is in the ring.
     #[allow(dead_code, reason = "kept for when it ends")]
     vhost: Option<Arc<Vhost>>,
 }

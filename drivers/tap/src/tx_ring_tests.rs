@@ -59,7 +59,7 @@ fn a_kernel_that_gives_nothing_back_is_a_full_queue() {
     kernel.give(chain[0].0.into(), 0);
     kernel.show();
     tx.begin();
-    // One slot is free: too few for this one, of which nothing stays.
+    // One slot is free: too few for this one, which leaves nothing there.
     assert_eq!(tx.send(VnetHdr::default(), [&[0; 9000][..]]), Err(SendError::QueueFull));
     tx.send(VnetHdr::default(), [&frame[..]]).unwrap();
 }
@@ -77,7 +77,7 @@ fn frames_that_cannot_be_are_refused() {
 #[test]
 fn the_kernel_is_woken_only_if_it_wants_that() {
     let (mut tx, kernel) = started(8);
-    assert_eq!(kernel.ring.avail_flags(), QUIET, "nobody waits for what was sent");
+    assert_eq!(kernel.ring.avail_flags(), QUIET, "no thread waits for what was sent");
     for wants in [true, false, true] {
         kernel.ring.set_used_flags(if wants { 0 } else { QUIET });
         tx.send(VnetHdr::default(), [&[0; 60][..]]).unwrap();
@@ -119,7 +119,7 @@ fn an_index_that_cannot_be_ends_the_ring() {
         tx.finish();
         kernel.ring.set_used_index(index);
         assert_eq!((tx.begin(), tx.is_broken()), (1, true), "{index}");
-        assert_eq!(tx.begin(), 0, "it is said once");
+        assert_eq!(tx.begin(), 0, "it is reported once");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Hears of a TAP that the host deletes. Whoever reads its descriptor is told; rings just stay empty.
+//! Hears of a TAP that the host deletes. Readers of its descriptor learn it; rings just stay empty.
 
 use std::future::Future;
 use std::rc::Weak;
@@ -26,7 +26,7 @@ pub(crate) fn run(
                 None => return,
             }
             if let Err(error) = readable.readable().await {
-                return tracing::error!(%error, "nobody looks whether the host deletes a TAP any more");
+                return tracing::error!(%error, "deletions of TAPs by the host are not noticed any more");
             }
         }
     })

@@ -26,7 +26,7 @@ fn declared_messages_are_those_of_vpp() {
 }
 
 /// But for those that make something of the host's.
-static HARMLESS: ApiPart = ApiPart {
+static REPEATABLE: ApiPart = ApiPart {
     file: "tapv2",
     folder: Folder::Plugins,
     version: "4.0.0",
@@ -36,15 +36,15 @@ static HARMLESS: ApiPart = ApiPart {
 #[test]
 fn random_bytes_do_no_harm() {
     let mut router = Router::new(&[&STAND_IN, &shoal_tap::MODULE]);
-    api::random_bytes_do_no_harm(&mut router, &[&HARMLESS], 300);
+    api::random_bytes_do_no_harm(&mut router, &[&REPEATABLE], 300);
 }
 
 /// Nodes that frames would go to.
 static STAND_IN: Module = Module { name: "stand-in", init: stand_in, ..Module::NONE };
 
-struct Nobody;
+struct EthernetSink;
 
-impl PacketNode for Nobody {
+impl PacketNode for EthernetSink {
     const NAME: &'static str = "ethernet-input";
     type Next = NoNext;
     type Error = NoError;
@@ -58,7 +58,7 @@ impl PacketNode for Nobody {
 fn stand_in(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     for name in ["ethernet-input", "ip4-input", "ip6-input"] {
-        graph.add_packet_named(name, Nobody)?;
+        graph.add_packet_named(name, EthernetSink)?;
     }
     Ok(())
 }

@@ -293,7 +293,7 @@ fn a_tap_says_whether_frames_cross_by_vhost_net_and_why_not() {
     assert!(why(tun.clone()).unwrap().unwrap_err().contains("Ethernet frames"));
     let error = why(CreateTap { vhost: VhostNet::On, ..tun }).unwrap_err().to_string();
     assert!(error.starts_with("vhost-net: it takes Ethernet frames"), "{error}");
-    // Whether it is there or not, it is said.
+    // Whether it is there or not, it is reported.
     let sized = CreateTap { ring_sizes: [Some(1024), None], ..tap };
     match why(sized.clone()).unwrap() {
         Ok(info) => assert_eq!(info.ring_sizes, [1024, 256]),

@@ -81,7 +81,7 @@ pub struct CreateVhostUserIf {
     pub is_server: bool,
     /// The socket's file.
     pub sock_filename: Text<256>,
-    /// Whether the number in its name is said.
+    /// Whether the number in its name is given.
     pub renumber: bool,
     /// Do not offer packets that go over several buffers.
     pub disable_mrg_rxbuf: bool,
@@ -93,7 +93,7 @@ pub struct CreateVhostUserIf {
     pub enable_packed: bool,
     /// The number in its name.
     pub custom_dev_instance: u32,
-    /// Whether its MAC address is said.
+    /// Whether its MAC address is given.
     pub use_custom_mac: bool,
     /// Its MAC address.
     pub mac_address: MacAddress,
@@ -119,7 +119,7 @@ pub struct CreateVhostUserIfV2 {
     pub is_server: bool,
     /// The socket's file.
     pub sock_filename: Text<256>,
-    /// Whether the number in its name is said.
+    /// Whether the number in its name is given.
     pub renumber: bool,
     /// Do not offer packets that go over several buffers.
     pub disable_mrg_rxbuf: bool,
@@ -133,7 +133,7 @@ pub struct CreateVhostUserIfV2 {
     pub enable_event_idx: bool,
     /// The number in its name.
     pub custom_dev_instance: u32,
-    /// Whether its MAC address is said.
+    /// Whether its MAC address is given.
     pub use_custom_mac: bool,
     /// Its MAC address.
     pub mac_address: MacAddress,
@@ -225,7 +225,7 @@ pub struct ModifyVhostUserIf {
     pub is_server: bool,
     /// The socket's file.
     pub sock_filename: Text<256>,
-    /// Whether the number in its name is said.
+    /// Whether the number in its name is given.
     pub renumber: bool,
     /// Kept: large packets are always offered.
     pub enable_gso: bool,
@@ -245,13 +245,13 @@ pub struct ModifyVhostUserIfV2 {
     pub is_server: bool,
     /// The socket's file.
     pub sock_filename: Text<256>,
-    /// Whether the number in its name is said.
+    /// Whether the number in its name is given.
     pub renumber: bool,
     /// Kept: large packets are always offered.
     pub enable_gso: bool,
     /// Not offered.
     pub enable_packed: bool,
-    /// Without effect: what is offered was said when the interface was made.
+    /// Without effect: the offer was made when the interface was created.
     pub enable_event_idx: bool,
     /// The number in its name.
     pub custom_dev_instance: u32,
@@ -337,7 +337,7 @@ pub struct SwInterfaceVhostUserDetails {
     pub sock_filename: Text<256>,
     /// Regions of the guest's memory.
     pub num_regions: u32,
-    /// Always 0: why there is no guest is said in words by `show vhost-user`.
+    /// Always 0: `show vhost-user` tells in words why there is no guest.
     pub sock_errno: i32,
 }
 

@@ -35,7 +35,7 @@ pub struct CreateVhost {
     pub mac: Option<MacAddress>,
     /// The number in its name; the lowest free one if none.
     pub number: Option<u32>,
-    /// Said, and shown; large packets and open checksums are always offered.
+    /// Accepted, and shown; large packets and open checksums are always offered.
     pub gso: bool,
 }
 

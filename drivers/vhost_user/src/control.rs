@@ -29,7 +29,7 @@ use crate::{Detail, Error, RingInfo, VhostInfo};
 /// Largest packet an interface takes at first, without its Ethernet header.
 const MTU: u16 = 9000;
 /// News of queues that wait for the control plane.
-const NEWS: usize = 64;
+const EVENT_QUEUE_LEN: usize = 64;
 /// Most interfaces: numbers in their names.
 const MOST: u32 = 65_536;
 
@@ -40,7 +40,7 @@ pub(crate) struct Vhost {
     number: Cell<u32>,
     pub(crate) port: Arc<Port>,
     /// Ends the task that listens or connects when it goes.
-    life: RefCell<Option<Life>>,
+    life: RefCell<Option<AcceptTask>>,
     /// While a front end is there; what takes the reason to end it.
     session: RefCell<Option<(Session, Sender<String>)>>,
     /// Why there is no guest.
@@ -56,7 +56,7 @@ pub(crate) struct Vhost {
 }
 
 /// What a task that waits for front ends lives by.
-struct Life {
+struct AcceptTask {
     _listener: Option<Rc<Listener>>,
     _end: Sender<()>,
 }
@@ -112,7 +112,7 @@ impl Vhosts {
     ) -> Result<(Rc<Self>, Receiver<SwIfIndex>), InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
-        let (news, heard) = channel(NEWS);
+        let (news, heard) = channel(EVENT_QUEUE_LEN);
         let runtime_dir =
             control.get::<RuntimeDir>().map_or_else(|_| "/run/shoal".into(), |dir| dir.0.clone());
         let vhosts = Rc::new(Vhosts {
@@ -137,7 +137,7 @@ impl Vhosts {
     /// Makes an interface, as `VirtualEthernet0/0/N`. It starts admin down, without a guest.
     ///
     /// # Errors
-    /// The socket or the number is taken, or nobody may listen there; nothing is left behind then.
+    /// The socket or the number is taken, or the system lets nothing listen there; nothing is left behind then.
     pub fn create(self: &Rc<Self>, create: &CreateVhost) -> Result<SwIfIndex, Error> {
         let path = self.free_path(&create.socket, None)?;
         let number = self.free_number(create.number)?;
@@ -199,7 +199,7 @@ impl Vhosts {
             }
             None => processes.spawn_unlisted(task::connect(vhosts, weak, ended, (*processes).clone())),
         }
-        *vhost.life.borrow_mut() = Some(Life { _listener: listener, _end: end });
+        *vhost.life.borrow_mut() = Some(AcceptTask { _listener: listener, _end: end });
         Ok(())
     }
 
@@ -279,7 +279,7 @@ impl Vhosts {
         Ok(())
     }
 
-    /// Takes a receive queue away, but not what the operator has said of it.
+    /// Takes a receive queue away, but keeps the operator's settings of it.
     fn remove_queue(&self, vhost: &Vhost, number: u32) -> Result<(), InterfaceError> {
         let index = vhost.index();
         if let Some(old) = self.interfaces.queues(index)?.into_iter().find(|q| q.queue == number) {
@@ -300,9 +300,9 @@ impl Vhosts {
         stopped
     }
 
-    /// A front end has said something; gives the answer.
+    /// A front end has sent a message; gives the answer.
     pub(crate) fn hear(&self, vhost: &Vhost, word: Word) -> Result<Option<Vec<u8>>, String> {
-        // Taken out meanwhile: whoever hears of queues that come and go may look at all interfaces.
+        // Taken out meanwhile: a listener for queues that come and go may look at all interfaces.
         let taken = vhost.session.take();
         let Some((mut session, stop)) = taken else { return Err("interface deleted".into()) };
         let answer = session.hear(word.header, &word.body, word.fds, &Attached { vhosts: self, vhost });

@@ -5,7 +5,7 @@
 //!
 //! - [`Session`]: what follows from what a front end says, whatever that is.
 //! - [`Queue`], [`Sender`]: this end of a split virtqueue, whose other end is a stranger's.
-//! - [`Message`]: what is said on the control channel.
+//! - [`Message`]: the messages of the control channel.
 //!
 //! A guest may write to its memory whatever it likes, at any time. Each value is read once and checked before it is used;
 //! packets are copied before anybody looks at them.
@@ -47,7 +47,7 @@ pub use features::{FEATURES, Features, PROTOCOL};
 pub use info::{Detail, RingInfo, VhostInfo};
 pub use memory::{GuestMemory, MemoryError, Piece, RegionSaid, Trust};
 pub use proto::{Answer, HEADER_BYTES, Header, MOST_BYTES, Malformed, Message};
-pub use queue::{Found, Lie, Progress, Queue, Reader, Refusal, Sender};
+pub use queue::{FoundPackets, Progress, Queue, Reader, Refusal, RingFault, Sender};
 pub use session::{Fault, Gate, MOST_PAIRS, MOST_RINGS, Ring, Rings, Session};
 pub use shoal_link::{Doorbell, EventError, EventFd, PeerFd};
 pub use vring::{Desc, Vring, VringError, VringPlace};
@@ -98,7 +98,7 @@ const SECTION: Section = Section {
 fn trust(control: &Control) -> Trust {
     let sections = control.get::<BTreeMap<&'static str, Settings>>();
     let trusted = sections.is_ok_and(|s| s.get(SECTION.name).is_some_and(|s| s.flag("trust-guests")));
-    if trusted { Trust::Guests } else { Trust::Nobody }
+    if trusted { Trust::Guests } else { Trust::NoGuest }
 }
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {

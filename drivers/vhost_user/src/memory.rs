@@ -16,7 +16,7 @@ const PAGE: u64 = 4096;
 pub enum Trust {
     /// Only memory that cannot be taken away is mapped.
     #[default]
-    Nobody,
+    NoGuest,
     /// Files that can shrink, and files of huge pages, are mapped, too.
     Guests,
 }
@@ -28,7 +28,7 @@ pub struct RegionSaid {
     pub guest: u64,
     /// Bytes.
     pub size: u64,
-    /// Where the hypervisor sees it: rings are told by such addresses.
+    /// Where the hypervisor sees it: rings are named by such addresses.
     pub user: u64,
     /// Where it begins in its file.
     pub offset: u64,
@@ -40,12 +40,12 @@ pub enum MemoryError {
     /// Its length or place makes no sense.
     #[error("memory region {0}: {1}")]
     Place(usize, &'static str),
-    /// The file is shorter than was said.
+    /// The file is shorter than announced.
     #[error("memory region {region}: {said} bytes in a file of {there}")]
     Short {
         /// Which one.
         region: usize,
-        /// What the front end said.
+        /// The front end's size.
         said: u64,
         /// What there is.
         there: u64,
@@ -89,7 +89,7 @@ impl Region {
             return place("its offset is no multiple of 4096");
         }
         let trust = match trust {
-            Trust::Nobody => shoal_shm::Trust::Nobody,
+            Trust::NoGuest => shoal_shm::Trust::NoPeer,
             Trust::Guests => shoal_shm::Trust::Owner,
         };
         let mapping = Mapping::open(fd, said.offset, len, trust).map_err(|e| match e {
@@ -147,7 +147,7 @@ impl GuestMemory {
         Ok(GuestMemory { regions: regions.into() })
     }
 
-    /// What the front end said of each region, and its descriptor's number when it came.
+    /// What the front end announced of each region, and its descriptor's number when it came.
     pub fn regions(&self) -> impl Iterator<Item = (RegionSaid, i32)> + '_ {
         self.regions.iter().map(|r| (r.said, r.fd))
     }
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn nothing_outside_is_reached() {
         let memory =
-            open(&[said(0, 8192, 0x10_0000, 4096), said(8192, 4096, 0x20_0000, 0)], Trust::Nobody).unwrap();
+            open(&[said(0, 8192, 0x10_0000, 4096), said(8192, 4096, 0x20_0000, 0)], Trust::NoGuest).unwrap();
         let piece = memory.piece(8000, 1000).unwrap();
         assert_eq!((piece.len, piece.offset), (192, 8000), "as far as the region goes");
         assert_eq!(memory.piece(8192, 1000).unwrap().len, 1000);
@@ -258,24 +258,24 @@ mod tests {
             said(0, 4096, 0, u64::MAX - 4095),
         ];
         for one in wrong {
-            assert!(matches!(open(&[one], Trust::Nobody), Err(MemoryError::Place(0, _))), "{one:?}");
+            assert!(matches!(open(&[one], Trust::NoGuest), Err(MemoryError::Place(0, _))), "{one:?}");
         }
-        assert!(matches!(open(&[said(0, 20_480, 0, 0)], Trust::Nobody), Err(MemoryError::Short { .. })));
-        assert!(matches!(open(&[said(0, 16_384, 0, 4096)], Trust::Nobody), Err(MemoryError::Short { .. })));
+        assert!(matches!(open(&[said(0, 20_480, 0, 0)], Trust::NoGuest), Err(MemoryError::Short { .. })));
+        assert!(matches!(open(&[said(0, 16_384, 0, 4096)], Trust::NoGuest), Err(MemoryError::Short { .. })));
         let twice = [said(0, 8192, 0, 0), said(4096, 4096, 0x10_0000, 0)];
-        assert!(matches!(open(&twice, Trust::Nobody), Err(MemoryError::Place(1, _))));
+        assert!(matches!(open(&twice, Trust::NoGuest), Err(MemoryError::Place(1, _))));
         let twice = [said(0, 8192, 0, 0), said(8192, 4096, 4096, 0)];
-        assert!(matches!(open(&twice, Trust::Nobody), Err(MemoryError::Place(1, _))));
+        assert!(matches!(open(&twice, Trust::NoGuest), Err(MemoryError::Place(1, _))));
     }
 
     #[test]
     fn a_file_that_can_shrink_is_sealed_refused_or_trusted() {
         let one = [said(0, 4096, 0, 0)];
         let sealable = [memfd(4096, MemfdFlags::ALLOW_SEALING)];
-        GuestMemory::open(&one, &sealable, Trust::Nobody).unwrap();
+        GuestMemory::open(&one, &sealable, Trust::NoGuest).unwrap();
         assert!(rustix::fs::ftruncate(&sealable[0], 0).is_err(), "it was sealed");
         let never = [memfd(4096, MemfdFlags::empty())];
-        assert!(matches!(GuestMemory::open(&one, &never, Trust::Nobody), Err(MemoryError::Unsealed(0))));
+        assert!(matches!(GuestMemory::open(&one, &never, Trust::NoGuest), Err(MemoryError::Unsealed(0))));
         GuestMemory::open(&one, &never, Trust::Guests).unwrap();
     }
 }

@@ -74,7 +74,8 @@ impl Port {
         self.connected.load(Ordering::Relaxed)
     }
 
-    /// A queue has found that the guest writes what cannot be; the control plane is told once and ends the connection.
+    /// A queue has found that the guest writes what cannot be; the control plane learns it once and ends the
+    /// connection.
     #[cold]
     pub(crate) fn set_broken(&self) {
         if !self.broken.swap(true, Ordering::Relaxed) {

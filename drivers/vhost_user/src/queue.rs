@@ -29,7 +29,7 @@ const NO_NOTIFY: u16 = 1;
 
 /// What a guest wrote cannot be: the ring cannot be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Lie {
+pub enum RingFault {
     /// More chains than entries.
     #[error("{0} chains given in a ring of {1}")]
     Index(u16, u16),
@@ -47,12 +47,12 @@ struct BadChain;
 
 /// Which way a chain is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ChainAccess {
     Read,
     Write,
 }
 
-/// What the data plane noticed in a ring, for `show vhost-user` and for whoever stops it.
+/// What the data plane noticed in a ring, for `show vhost-user` and for the control plane, which stops it.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// The next chain to take.
@@ -136,20 +136,20 @@ impl Queue {
 
     /// Chains that wait.
     #[inline(always)]
-    fn ready(&self) -> Result<u16, Lie> {
+    fn ready(&self) -> Result<u16, RingFault> {
         let ready = self.ring.avail_index().wrapping_sub(self.next);
-        if ready > self.ring.size() { Err(Lie::Index(ready, self.ring.size())) } else { Ok(ready) }
+        if ready > self.ring.size() { Err(RingFault::Index(ready, self.ring.size())) } else { Ok(ready) }
     }
 
     #[inline(always)]
-    fn head(&self, index: u16) -> Result<u16, Lie> {
+    fn head(&self, index: u16) -> Result<u16, RingFault> {
         let head = self.ring.avail_entry(index);
-        if head >= self.ring.size() { Err(Lie::Head(head, self.ring.size())) } else { Ok(head) }
+        if head >= self.ring.size() { Err(RingFault::Head(head, self.ring.size())) } else { Ok(head) }
     }
 
     /// Shows `take` the pieces of a chain until it has enough, which it says by `false`.
     #[inline(always)]
-    fn walk(&self, head: u16, way: Way, mut take: impl FnMut(Piece) -> bool) -> Result<(), BadChain> {
+    fn walk(&self, head: u16, way: ChainAccess, mut take: impl FnMut(Piece) -> bool) -> Result<(), BadChain> {
         let memory = self.ring.memory();
         let mut left = MOST_DESCS;
         // A table of descriptors in the guest's memory; none while the ring's own are followed.
@@ -172,7 +172,7 @@ impl Queue {
                 (table, index) = (Some((desc.addr, desc.len / Desc::BYTES as u32)), 0);
                 continue;
             }
-            if (desc.flags & Desc::WRITE != 0) != (way == Way::Write) {
+            if (desc.flags & Desc::WRITE != 0) != (way == ChainAccess::Write) {
                 return Err(BadChain);
             }
             let (mut addr, mut len) = (desc.addr, desc.len);
@@ -241,7 +241,7 @@ impl Queue {
     /// # Errors
     /// Nothing in the ring can be believed any more.
     #[inline]
-    pub fn find(&mut self, found: &mut Found) -> Result<(), Lie> {
+    pub fn find(&mut self, found: &mut FoundPackets) -> Result<(), RingFault> {
         found.clear();
         let ready = self.ready()?;
         self.more = false;
@@ -256,7 +256,7 @@ impl Queue {
             let ahead = index.wrapping_add(8);
             self.ring.prefetch(self.ring.avail_entry(ahead));
             let (start, mut bytes) = (found.used, 0_u32);
-            let walked = self.walk(head, Way::Read, |piece| {
+            let walked = self.walk(head, ChainAccess::Read, |piece| {
                 bytes = bytes.saturating_add(piece.len);
                 found.piece(piece)
             });
@@ -278,7 +278,7 @@ impl Queue {
 
     /// Gives back the chains of what was found.
     #[inline]
-    pub fn release(&mut self, found: &Found) {
+    pub fn release(&mut self, found: &FoundPackets) {
         for head in found.heads.iter().take(usize::from(found.taken)) {
             self.ring.set_used_entry(self.used, *head, 0);
             self.used = self.used.wrapping_add(1);
@@ -300,7 +300,7 @@ fn indirect(memory: &GuestMemory, table: u64, index: u16) -> Result<Desc, BadCha
 }
 
 /// Packets found in a ring, as pieces of the guest's memory.
-pub struct Found {
+pub struct FoundPackets {
     pieces: Box<[Piece; ROOM]>,
     used: usize,
     heads: Box<[u16; FRAME_SIZE]>,
@@ -312,9 +312,9 @@ pub struct Found {
     bad: usize,
 }
 
-impl Default for Found {
+impl Default for FoundPackets {
     fn default() -> Self {
-        Found {
+        FoundPackets {
             pieces: Box::new([Piece::default(); ROOM]),
             used: 0,
             heads: Box::new([0; FRAME_SIZE]),
@@ -326,7 +326,7 @@ impl Default for Found {
     }
 }
 
-impl Found {
+impl FoundPackets {
     /// How many packets.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -455,7 +455,7 @@ impl Sender {
     /// # Errors
     /// Nothing in the ring can be believed any more.
     #[inline(always)]
-    pub fn begin(&mut self) -> Result<(), Lie> {
+    pub fn begin(&mut self) -> Result<(), RingFault> {
         self.ready = self.queue.ready()?;
         Ok(())
     }
@@ -475,7 +475,7 @@ impl Sender {
             let head = self.queue.head(self.queue.next.wrapping_add(chains)).map_err(|_| Refusal::Lie)?;
             let before = room;
             let pieces = &mut self.pieces;
-            let walked = self.queue.walk(head, Way::Write, |mut piece| {
+            let walked = self.queue.walk(head, ChainAccess::Write, |mut piece| {
                 piece.len = piece.len.min(need - room);
                 let Some(slot) = pieces.get_mut(used) else { return false };
                 *slot = piece;

@@ -31,7 +31,7 @@ fn line(info: &VhostInfo, mac: MacAddress) -> String {
     };
     say(info.config.role == Role::Server, "server".into());
     say(info.config.mask != u64::MAX, format!("feature-mask {:#x}", info.config.mask));
-    // Also one that was drawn: whoever knows the router by it still does after a restart.
+    // Also one that was drawn: hosts that know the router by it still do after a restart.
     say(!mac.is_zero(), format!("hwaddr {mac}"));
     say(true, format!("renumber {}", info.number));
     say(info.config.gso, "gso".into());

@@ -15,7 +15,7 @@ use zerocopy::FromBytes as _;
 
 use crate::features::{CSUM, Features, HOST_ECN, HOST_TSO4, HOST_TSO6};
 use crate::port::Port;
-use crate::queue::{Found, MOST_BYTES, Queue, Reader};
+use crate::queue::{FoundPackets, MOST_BYTES, Queue, Reader};
 
 /// Name of the input node all interfaces run under.
 pub(crate) const NODE: &str = "vhost-user-input";
@@ -53,7 +53,7 @@ pub(crate) struct VhostRx {
     enabled: bool,
     /// The guest has written what cannot be: nothing more is read, until the control plane takes this queue away.
     broken: bool,
-    found: Found,
+    found: FoundPackets,
     /// The guest was asked to wake this queue.
     armed: Cell<bool>,
 }
@@ -71,7 +71,7 @@ struct Trace {
 impl VhostRx {
     pub(crate) fn new(port: Arc<Port>, number: u32, queue: Option<Queue>, enabled: bool) -> Self {
         let (broken, armed) = (false, Cell::new(false));
-        VhostRx { port, number, queue, enabled, broken, found: Found::default(), armed }
+        VhostRx { port, number, queue, enabled, broken, found: FoundPackets::default(), armed }
     }
 
     #[cold]
@@ -164,7 +164,7 @@ impl RxQueue for VhostRx {
 
 /// What became of packets that were found.
 #[derive(Default)]
-struct Filled {
+struct RxOutcome {
     bytes: u64,
     /// Packets that are empty now.
     lost: usize,
@@ -172,7 +172,7 @@ struct Filled {
     bad: usize,
 }
 
-impl Filled {
+impl RxOutcome {
     fn no_buffer(&self) -> usize {
         self.lost - self.bad
     }
@@ -180,8 +180,14 @@ impl Filled {
 
 /// Copies what was found into the buffers of a frame.
 #[inline(always)]
-fn fill(cache: &mut Cache, frame: &mut Frame, queue: &Queue, found: &Found, interface: SwIfIndex) -> Filled {
-    let (memory, features, mut filled) = (cache.memory(), queue.features(), Filled::default());
+fn fill(
+    cache: &mut Cache,
+    frame: &mut Frame,
+    queue: &Queue,
+    found: &FoundPackets,
+    interface: SwIfIndex,
+) -> RxOutcome {
+    let (memory, features, mut filled) = (cache.memory(), queue.features(), RxOutcome::default());
     let header = features.header_len();
     for i in 0..frame.len() {
         memory.prefetch(frame, i + 4);

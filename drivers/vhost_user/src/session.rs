@@ -1,5 +1,5 @@
-//! What one front end says, and what follows from it: features, memory, rings. It knows no sockets and no interfaces, so
-//! that anything can be said to it in tests.
+//! What one front end says, and what follows from it: features, memory, rings. It knows no sockets and no interfaces,
+//! so that tests can send it any message.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub enum Fault {
     /// A ring cannot be used.
     #[error("ring {0}: {1}")]
     Ring(u32, VringError),
-    /// A descriptor that wakes nobody.
+    /// A descriptor that wakes no thread.
     #[error("ring {0}: {1}")]
     Event(u32, EventError),
     /// A ring that was not offered.
@@ -68,19 +68,19 @@ pub trait Rings {
     /// There is no place for it.
     fn start(&self, ring: u32, queue: Queue, gate: Gate) -> Result<(), String>;
 
-    /// Takes it out of use: nobody touches its memory afterwards.
+    /// Takes it out of use: no thread touches its memory afterwards.
     fn stop(&self, ring: u32);
 }
 
 /// What is known of a ring.
 #[derive(Default)]
 pub struct Ring {
-    /// Its entries; 0 until they are said.
+    /// Its entries; 0 until they are announced.
     pub size: u32,
     /// Its place.
     pub place: Option<VringPlace>,
     base: u16,
-    /// Wakes this end, while the ring is started and there is such a descriptor. Kept to make the ring anew.
+    /// Wakes this end, while the ring is started and there is such a descriptor. Kept to rebuild the ring.
     kick: Option<OwnedFd>,
     started: bool,
     /// Wakes the guest.
@@ -244,7 +244,7 @@ impl Session {
                 let doorbell = fds.pop().map(|fd| Doorbell::new(EventFd::of_peer(fd)?)).transpose();
                 ring.call.set(doorbell.map_err(|e| Fault::Event(number, e))?);
             }
-            // Nothing is ever said by it: an error ends the connection.
+            // Nothing is ever sent by it: an error ends the connection.
             Message::SetVringErr(number) => drop(self.ring(number)?),
             Message::SetVringEnable(number, enabled) => {
                 let ring = self.ring(number)?;
@@ -283,7 +283,7 @@ impl Session {
         (0..MOST_RINGS as u32).for_each(|number| self.halt(number, rings));
     }
 
-    /// The front end is gone, or begins anew.
+    /// The front end is gone, or restarts.
     pub fn stop_all(&mut self, rings: &dyn Rings) {
         self.halt_all(rings);
         for ring in &mut self.rings {

@@ -47,8 +47,7 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
 }
 
-/// Listens where a hypervisor connects. The file is for its owner and group only, and replaces one that nobody listens on
-/// any more.
+/// Listens where a hypervisor connects. The file is for its owner and group only, and replaces one without a listener.
 ///
 /// # Errors
 /// It is taken, or the system refuses.
@@ -117,7 +116,7 @@ impl Link {
     /// Connects, now or not at all.
     ///
     /// # Errors
-    /// Nobody listens there, or peers have sent what cannot be closed.
+    /// There is no listener, or peers have sent what cannot be closed.
     pub fn connect(path: &Path) -> io::Result<Self> {
         check_closing()?;
         let socket = new_socket()?;

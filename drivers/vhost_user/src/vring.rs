@@ -65,7 +65,7 @@ pub struct VringPlace {
     pub avail: u64,
 }
 
-/// A ring that cannot be where it is said to be.
+/// A ring that cannot be at its announced place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VringError {
     /// No power of two, or too many.

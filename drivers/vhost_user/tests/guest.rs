@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use shoal_buffer::Flags;
 use shoal_graph::RxMode;
-use shoal_testkit::{Given, Giver, Router};
+use shoal_testkit::{InjectedPacket, PacketInjector, Router};
 use shoal_vhost_user::{CreateVhost, Role, Vhosts};
 use shoal_wire::Packet;
 use support::*;
@@ -374,15 +374,15 @@ fn what_packets_owe_is_said_to_a_guest_that_understands_it_and_paid_for_others()
         let modern = features == MODERN;
         let mut bed = Bed::new(Role::Server);
         let mut guest = bed.guest(features, 1);
-        let giver = Giver::new(&bed.router, &bed.host, 0);
+        let giver = PacketInjector::new(&bed.router, &bed.host, 0);
         for six in [false, true] {
             let (bytes, l4) = tcp(&bed, 0, six, 100);
-            let given = Given {
+            let given = InjectedPacket {
                 bytes,
                 flags: Flags::L4_CHECKSUM_OFFLOAD,
                 l4: l4 as i16,
                 checksum_offset: 16,
-                ..Given::default()
+                ..InjectedPacket::default()
             };
             giver.give(given);
             let mut got = Vec::new();
@@ -399,14 +399,14 @@ fn what_packets_owe_is_said_to_a_guest_that_understands_it_and_paid_for_others()
             // A large packet goes whole, or is cut.
             let (bytes, l4) = tcp(&bed, 0, six, 5000);
             let kind = if six { Flags::GSO_TCP6 } else { Flags::GSO_TCP4 };
-            let given = Given {
+            let given = InjectedPacket {
                 bytes,
                 flags: Flags::L4_CHECKSUM_OFFLOAD.with(Flags::GSO).with(kind),
                 l4: l4 as i16,
                 checksum_offset: 16,
                 gso_size: 1400,
                 gso_header: 20,
-                ..Given::default()
+                ..InjectedPacket::default()
             };
             giver.give(given);
             let (mut got, want) = (Vec::new(), if modern { 1 } else { 4 });

@@ -10,7 +10,7 @@ use shoal_vhost_user::{
     Features, Gate, Header, MOST_RINGS, PeerFd, Queue, Rings, Role, Session, Trust, Vhosts,
 };
 
-/// Why the connection was ended, after these words of a front end that has said all before.
+/// Why the connection was ended, after these messages of a front end that has completed its set-up.
 fn ended(what: impl Fn(&mut Bed, &mut Guest)) -> String {
     let mut bed = Bed::new(Role::Server);
     let mut guest = bed.guest(MODERN, 1);
@@ -170,7 +170,7 @@ fn chains_that_make_no_sense_are_counted_and_given_back() {
 
 /// Scribbles over rings and buffers while packets flow.
 #[test]
-fn a_guest_that_scribbles_over_all_of_its_memory_harms_nobody_else() {
+fn a_guest_that_scribbles_over_all_of_its_memory_harms_no_other() {
     let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0x5eed_u64);
     println!("SEED={seed}");
     let mut bed = Bed::new(Role::Server);
@@ -233,9 +233,9 @@ fn a_guest_that_scribbles_over_all_of_its_memory_harms_nobody_else() {
 }
 
 /// Rings that go nowhere.
-struct Nowhere(std::cell::RefCell<Vec<Option<Queue>>>);
+struct DetachedRings(std::cell::RefCell<Vec<Option<Queue>>>);
 
-impl Rings for Nowhere {
+impl Rings for DetachedRings {
     fn start(&self, ring: u32, queue: Queue, _: Gate) -> Result<(), String> {
         let old = self.0.borrow_mut()[ring as usize].replace(queue);
         assert!(old.is_none(), "ring {ring} is started twice");
@@ -255,8 +255,8 @@ fn random_words_in_any_order_start_and_stop_rings_in_pairs() {
     let memory = Memory::new();
     let mut started = 0;
     for _ in 0..300 {
-        let nowhere = Nowhere(std::cell::RefCell::new((0..MOST_RINGS).map(|_| None).collect()));
-        let mut session = Session::new(Features::offered(u64::MAX), Trust::Nobody);
+        let nowhere = DetachedRings(std::cell::RefCell::new((0..MOST_RINGS).map(|_| None).collect()));
+        let mut session = Session::new(Features::offered(u64::MAX), Trust::NoGuest);
         for _ in 0..200 {
             let request = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 40][rng.below(17)];
             let ring = rng.below(4) as u64;

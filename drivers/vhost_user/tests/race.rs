@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::*;
 use rustix::fs::OFlags;
-use shoal_testkit::{Giver, must_go_on, race_time};
+use shoal_testkit::{PacketInjector, must_go_on, race_time};
 use shoal_vhost_user::Role;
 
 /// The freeze that this is the test of took 8 tries with a worker, 203 without.
@@ -60,7 +60,7 @@ fn race(workers: usize) {
             }
             // Without the event index the guest is called for each frame.
             ready.send(bed.guest(MODERN & !EVENT_IDX, 1)).unwrap();
-            let giver = Giver::new(&bed.router, &bed.host, workers);
+            let giver = PacketInjector::new(&bed.router, &bed.host, workers);
             let packet = bed.udp(0, false, 1, 18);
             while !stop.load(Relaxed) {
                 giver.give(packet.clone());

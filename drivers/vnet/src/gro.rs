@@ -322,8 +322,8 @@ fn same_flow(first: &Packet<'_>, a: Layout, pkt: &Packet<'_>, b: Layout) -> bool
     a.ip6 == b.ip6 && first.data().get(tuple(a)) == pkt.data().get(tuple(b))
 }
 
-/// Whether the checksums are right, or the transport's is still to be computed by whoever vouches for the bytes. A right
-/// checksum in a form that cutting would not write is none: a sum of 0 is written as all ones.
+/// Whether the checksums are right, or the transport's is still to be computed by the sender that vouches for the
+/// bytes. A right checksum in a form that cutting would not write is none: a sum of 0 is written as all ones.
 fn is_sound(pkt: &Packet<'_>, layout: Layout) -> bool {
     if !layout.ip6 {
         let mut sum = Sum::default();

@@ -298,7 +298,7 @@ proptest! {
         prop_assert!(by_port_lenient(&out) == by_port_lenient(&packets), "in the same order");
     }
 
-    /// Any bytes, any flags, any cuts into buffers: nothing is lost but headers of what is merged, and nobody panics.
+    /// Any bytes, any flags, any cuts into buffers: nothing is lost but headers of what is merged, and nothing panics.
     #[test]
     fn hostile_packets_are_never_lost(
         packets in proptest::collection::vec((0usize..4, 0usize..200, any::<u8>(), 0u32..16, 1usize..120), 0..40),
@@ -380,7 +380,7 @@ proptest! {
     }
 }
 
-/// As [`by_port`], for packets that are bent: those that nobody can tell the flow of are left out.
+/// As [`by_port`], for packets that are bent: those without a known flow are left out.
 fn by_port_lenient(packets: &[Vec<u8>]) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
     let whole = |p: &&Vec<u8>| p.len() > 60 && (p[14] == 0x45 && p[23] == 6 || p[14] >> 4 == 6 && p[20] == 6);
     by_port(&packets.iter().filter(whole).cloned().collect::<Vec<_>>())

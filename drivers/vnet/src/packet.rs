@@ -100,7 +100,7 @@ impl Offload {
         // A segment holds 2,048 bytes, so the offset fits.
         meta.l4 = front + start as i16;
         meta.checksum_offset = offset;
-        // Whoever vouches for an open checksum vouches for the bytes under it: nothing was on a wire yet.
+        // A sender that vouches for an open checksum vouches for the bytes under it: nothing was on a wire yet.
         let mut flags = meta.flags.with(Flags::L4_CHECKSUM_OFFLOAD).with(Flags::L4_CHECKSUM_OK);
         if let Some(gso) = self.gso {
             flags = flags.with(Flags::GSO).with(match gso.kind {
@@ -146,7 +146,7 @@ impl Offload {
             f if f.has(Flags::GSO_UDP) => GsoKind::Udp,
             _ => return None,
         };
-        // Read anew: a node may have changed the header on the way.
+        // Read again: a node may have changed the header on the way.
         let transport = match kind {
             GsoKind::Udp => 8,
             GsoKind::Tcp4 | GsoKind::Tcp6 => u16::from(pkt.data().get(usize::from(start) + 12)? >> 4) * 4,

@@ -295,7 +295,7 @@ fn check_network(head: &[u8], net: usize, transport: usize, kind: GsoKind) -> Op
     (ok && v4_len_ok).then_some(())
 }
 
-/// The IP header must know how long the superframe is: whoever has compared it with an MTU has believed it.
+/// The IP header must know how long the superframe is: code that has compared it with an MTU has believed it.
 fn check_length(head: &[u8], net: usize, len: usize) -> Option<()> {
     let ip = head.get(net..)?;
     let claimed = if ip.first()? >> 4 == 4 { be16(ip, 2)?.into() } else { usize::from(be16(ip, 4)?) + 40 };

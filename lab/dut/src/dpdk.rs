@@ -1,4 +1,4 @@
-//! What DPDK's programs are told of memory, and what they leave behind.
+//! The memory options of DPDK's programs, and what they leave behind.
 
 use std::fs;
 use std::path::PathBuf;

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::cleaner::JOURNAL;
 
-    /// Ids are 22 bits long at most (PID_MAX_LIMIT), so nobody has this one.
+    /// Ids are 22 bits long at most (PID_MAX_LIMIT), so no process has this one.
     const NOBODY: u32 = 4_194_400;
 
     fn settings(folder: PathBuf) -> Settings {

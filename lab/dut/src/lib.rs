@@ -21,11 +21,11 @@
 //! its start fails half way. A lab that is killed cannot do that: the kernel ends its programs (`PR_SET_PDEATHSIG`), and the
 //! next start, or [`sweep`], works off its journal and deletes namespaces with its prefix and process id.
 //!
-//! **The kernel as a device** forwards wherever a frame is received, which on a veth is the processor of whoever sent it: the
+//! **The kernel as a device** forwards wherever a frame is received, which on a veth is the sender's processor: the
 //! tester's. RPS moves it, and the probe counts in `/proc/net/softnet_stat` that it did.
 //!
-//! Devices that are attached to by memif are not probed here, because this crate has no memif: whoever has an engine sends
-//! the first frames.
+//! Devices that are attached to by memif are not probed here, because this crate has no memif: the owner of an engine
+//! sends the first frames.
 #![forbid(unsafe_code)]
 
 mod cleaner;

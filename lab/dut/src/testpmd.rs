@@ -1,5 +1,5 @@
 //! `testpmd-io` and `testpmd-mac`: DPDK's own test program, the upper bound of what a DPDK device can do. It looks at no
-//! address; `mac` writes those of its port and of the peer it was told of.
+//! address; `mac` writes those of its port and of the peer that it was given.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
 //! What devices have in common that are programs: ground to stand on, processes on their processors, wires where they
-//! are not attached to by memif, and starting anew. What differs is the adapter's.
+//! are not attached to by memif, and restarts. What differs is the adapter's.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -21,7 +21,7 @@ use crate::stand::{Namespace, Stand};
 /// MACs of the device's ports, locally administered.
 pub(crate) const DEVICE_MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0xd, 1], [2, 0, 0, 0, 0xd, 2]];
 /// What the device's namespace is told before it has interfaces, so that they have it from the start: no address is
-/// checked for duplicates (nobody would answer), and both families are on.
+/// checked for duplicates (no host would answer), and both families are on.
 const DEVICE_SETTINGS: &str = "net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.disable_ipv6=0 \
     net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.default.accept_ra=0 net.ipv6.conf.all.keep_addr_on_down=1 \
     net.ipv6.conf.default.keep_addr_on_down=1";
@@ -103,7 +103,7 @@ impl Wires {
         Ok(())
     }
 
-    /// One that stays when nobody has it open, so that it can be set up before the tester comes.
+    /// One that stays when no process has it open, so that it can be set up before the tester comes.
     fn tap(&self, stand: &mut Stand, scenario: &Scenario, at: Side) -> Result<(), SetupError> {
         let name = name(at);
         stand.run(&self.device.ip(format!("tuntap add {name} mode tap")))?;

@@ -23,7 +23,7 @@ fn linux_routes_both_families_on_the_devices_processor() {
     let told = device.describe();
     println!("{:#?}", told.notes);
     assert_all_passed(&told.notes);
-    // In a user namespace the kernel lets nobody say where it receives.
+    // In a user namespace the kernel lets no program choose where it receives.
     let placed = !told.notes.iter().any(|n| n.starts_with("receive placement could not be set"));
     let judged = |n: &String| n.ends_with("the device forwards on its own");
     assert!(!placed || told.notes.iter().any(judged), "{:#?}", told.notes);
@@ -203,7 +203,7 @@ fn a_wire_joins_the_testers_ports() {
 #[test]
 fn what_a_killed_lab_left_is_gone_after_the_next_start() {
     let Some(lab) = Lab::begin("what_a_killed_lab_left_is_gone_after_the_next_start") else { return };
-    // Nobody has this process id: it is beyond the largest.
+    // No process has this id: it is beyond the largest.
     let name = format!("{}-4194400-0d", lab.prefix());
     ip_raw(&["netns", "add", &name]);
     let mut sleeper =

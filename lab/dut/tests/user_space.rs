@@ -32,7 +32,7 @@ fn count(device: &mut dyn Device, name: &str) -> u64 {
     counters.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("{name}: {counters:?}")).1
 }
 
-/// What a program on veth must do: pass the probe, count it, begin anew in three ways, and leave nothing.
+/// What a program on veth must do: pass the probe, count it, restart in three ways, and leave nothing.
 fn on_wires(test: &str, name: &str, transport: &str, forwarding: Forwarding, resets: &[Reset]) {
     let Some(lab) = Lab::begin(test) else { return };
     let scenario = Scenario { networks: 3, ..scenario(forwarding) };

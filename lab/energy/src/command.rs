@@ -57,7 +57,7 @@ impl Command {
             thread::spawn(move || {
                 let mut text = Vec::new();
                 let read = stdout.take(MOST_OUTPUT).read_to_end(&mut text);
-                let _nobody_waits = send.send(read.map(|_| text));
+                let _no_receiver = send.send(read.map(|_| text));
             });
         }
         let output = receive.recv_timeout(self.limit);

@@ -34,7 +34,7 @@ pub enum EnergyError {
     Agent {
         /// As given.
         agent: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// No usable RAPL domain.
@@ -71,7 +71,7 @@ pub enum EnergyError {
         /// What happened.
         reason: String,
     },
-    /// What was said to be watts is not.
+    /// The text for watts is not a number of watts.
     #[error("{from} gave \"{text}\" for watts; a number from 0 to 1000000 is needed, 151.5 for instance")]
     NotWatts {
         /// Who gave it.

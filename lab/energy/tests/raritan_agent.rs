@@ -144,7 +144,7 @@ fn a_text_where_a_number_should_be_is_shown() {
 }
 
 #[test]
-fn nobody_at_the_port_is_an_error_that_names_it() {
+fn a_port_without_a_listener_is_an_error_that_names_it() {
     let closed = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().to_string();
     let error = Meter::open(&source(&closed, "lab", 3)).unwrap().start().unwrap_err().to_string();
     assert!(error.contains(&closed) && error.contains("not reachable"), "{error}");

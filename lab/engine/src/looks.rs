@@ -1,4 +1,4 @@
-//! How well the tester itself kept up: how late frames were sent, how long nobody looked for those that came.
+//! How well the tester itself kept up: how late frames were sent, how long it did not look for those that came.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ impl Looks {
         self.most_burst = self.most_burst.max(frames);
     }
 
-    /// From `at`, since the start, on nobody looked for `length` nanoseconds.
+    /// From `at`, since the start, the tester did not look for `length` nanoseconds.
     #[inline]
     pub(crate) fn pass(&mut self, at: u64, length: u64) {
         self.longest = self.longest.max(length);

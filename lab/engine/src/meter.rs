@@ -157,7 +157,7 @@ impl Meter {
     }
 
     /// For `stream`, whose frames are waited for for `patience` nanoseconds; `is_timed` if frames that come late are to be
-    /// told. None if nobody wants to know.
+    /// told. None: the caller does not want to know.
     ///
     /// # Errors
     ///
@@ -306,8 +306,8 @@ fn recorded(histogram: &Histogram<u64>, min: u64, max: u64) -> Vec<(u64, u64)> {
     histogram.iter_recorded().map(|v| (value(v.value_iterated_to()), v.count_at_value())).collect()
 }
 
-/// Tag i is frame `after * r + floor(i * r * (D - after) / count)` of a steady stream. Streams of other paces have no one r:
-/// their frames after the first moment of tagging are shared out evenly by number.
+/// Tag i is frame `after * r + floor(i * r * (D - after) / count)` of a steady stream. Streams of other paces have no
+/// single r: their frames after the first moment of tagging are shared out evenly by number.
 fn tags(
     stream: &Stream,
     timeline: &Timeline,

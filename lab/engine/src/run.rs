@@ -20,7 +20,7 @@ use crate::timeline::{NEVER, nanoseconds};
 
 /// Frames that are taken from a port before the other one is looked at.
 const TAKE: usize = 64;
-/// Between two words to whoever watches.
+/// Between two reports to the observer.
 const PROGRESS: u64 = 100_000_000;
 
 /// What sending may take beyond the trial's time: a tenth and a second. Who cannot keep the rate is told so, and does not

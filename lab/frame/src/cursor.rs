@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_would_leave_the_range_begins_anew() {
+    fn a_step_that_would_leave_the_range_wraps_around() {
         assert_eq!(values(&variable(Order::Rising, 0, 10, 1, 4), 7), [1, 5, 9, 0, 4, 8, 0]);
         assert_eq!(values(&variable(Order::Falling, 0, 10, 9, 4), 7), [9, 5, 1, 10, 6, 2, 10]);
     }

@@ -22,7 +22,7 @@ const PREFIX: u64 = 0x025a;
 /// Where the MACs are.
 const DESTINATION: u16 = 0;
 const SOURCE: u16 = 6;
-/// One frame in so many, while it is asked, goes to an address that nobody taught.
+/// One frame in so many, while it is asked, goes to an address that was not taught.
 const THROUGH: u32 = 10;
 
 /// The traffic that teaches a bridge addresses, and asks whether it knows them.

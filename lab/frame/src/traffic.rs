@@ -76,7 +76,7 @@ pub struct Traffic {
     pub size6: u32,
     /// What payloads say.
     pub form: Form,
-    /// Who sends.
+    /// The sender.
     pub direction: Direction,
     /// The test network's addresses.
     pub addresses: Addresses,

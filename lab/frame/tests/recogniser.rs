@@ -61,7 +61,7 @@ fn a_tag_is_found_after_translation_to_ip6() {
 }
 
 #[test]
-fn frames_of_nobody_are_other() {
+fn frames_without_a_trial_are_other() {
     let (_, recogniser) = signed(udp4(18));
     assert_eq!(recogniser.look(&udp4(18)), Look::Other);
     assert_eq!(recogniser.look(&[]), Look::Other);

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::Result;
 use crate::results::{Measurement, Results};
 
-/// The scenario that both are told as ratios to.
+/// The scenario that both are given as ratios to.
 pub const RULER: &str = "ruler-fused";
 
 /// Compares two files.

@@ -52,7 +52,7 @@ impl Pace {
         Pace { chain: self.chain.max(other.chain), wide: self.wide.max(other.wide) }
     }
 
-    /// How many times slower than `best`, in whichever it is worse.
+    /// How many times slower than `best`, in the worse of both.
     pub fn slower_than(self, best: Pace) -> f64 {
         (self.chain / best.chain).max(self.wide / best.wide)
     }

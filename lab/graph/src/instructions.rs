@@ -21,7 +21,7 @@ const WARM: usize = 16;
 pub enum Counter {
     Perf,
     Valgrind,
-    /// Nobody, and why.
+    /// Not counted, and why.
     Skipped(String),
 }
 
@@ -46,7 +46,7 @@ impl Counter {
         }
     }
 
-    /// Instructions per packet of a scenario; `None` when nobody counts.
+    /// Instructions per packet of a scenario; `None` without a counter.
     pub fn per_packet(&self, scenario: &Scenario, work: &mut dyn Work) -> Result<Option<f64>> {
         match self {
             Counter::Perf => perf(work).map(Some),
@@ -95,7 +95,7 @@ fn valgrind(scenario: &Scenario) -> Result<f64> {
             .args(["count", "--scenario", scenario.name, "--slices", &slices.to_string()])
             .output()?;
         let text = String::from_utf8_lossy(&output.stderr);
-        let wrong = || format!("valgrind: {}", text.lines().last().unwrap_or("nothing said"));
+        let wrong = || format!("valgrind: {}", text.lines().last().unwrap_or("no output"));
         if !output.status.success() {
             return Err(wrong().into());
         }

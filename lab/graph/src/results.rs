@@ -15,7 +15,7 @@ use crate::scaling::Scaling;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Results {
     pub machine: Machine,
-    /// Who counted instructions, or why nobody did.
+    /// What counted instructions, or why nothing did.
     pub instructions_by: String,
     pub scenarios: Vec<Measurement>,
     /// Two workers compared with one, where there are two processors.

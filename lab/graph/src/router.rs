@@ -23,7 +23,7 @@ use crate::fragmented;
 use crate::full_table;
 use crate::meter::Meter;
 use crate::natted;
-use crate::scenario::{Ip, Nat, Routes, Scenario, Way};
+use crate::scenario::{Ip, Nat, PathKind, Routes, Scenario};
 use crate::switched;
 use crate::work::{Count, SLICE, Work};
 
@@ -188,7 +188,7 @@ impl Router {
             ),
         })?;
         pg.add_stream(stream)?;
-        if scenario.way != Way::Ruler {
+        if scenario.way != PathKind::Ruler {
             pg.enable("bench")?;
         }
         Ok(())
@@ -373,7 +373,7 @@ pub fn stream4(head: &str, frame: usize, routes: u32) -> String {
 /// The two interfaces, up and with addresses.
 pub fn interfaces(control: &Control, scenario: &Scenario) -> Result<[SwIfIndex; 2]> {
     let (pg, interfaces, ip4) = (control.get::<Pg>()?, control.get::<Interfaces>()?, control.get::<Ip4>()?);
-    interfaces.enable_superpath(scenario.way == Way::Superpath)?;
+    interfaces.enable_superpath(scenario.way == PathKind::Superpath)?;
     let create = |id: u32, mac: MacAddress| -> Result<SwIfIndex> {
         let create = CreateInterface { id, mac: Some(mac), ..CreateInterface::default() };
         let index = pg.create_interface(&create)?;
@@ -400,7 +400,7 @@ pub fn routes(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
     Ok(())
 }
 
-/// Every IPv6 neighbour is the next hop: nobody is asked.
+/// Every IPv6 neighbour is the next hop: no neighbour discovery is needed.
 fn all_are_neighbours(control: &Control) -> Result<()> {
     let (adjacencies, interfaces) = (control.get::<Adjacencies>()?, control.get::<Interfaces>()?);
     let weak = Rc::downgrade(&adjacencies);

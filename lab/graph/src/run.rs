@@ -10,7 +10,7 @@ use crate::control_loop::Pace;
 use crate::instructions::Counter;
 use crate::machine::{self, Machine};
 use crate::results::{Measurement, Results};
-use crate::scenario::{self, Scenario, Way};
+use crate::scenario::{self, PathKind, Scenario};
 use crate::statistics::summary;
 use crate::window::{Measured, Window, measure};
 use crate::work::{self, Count, Work};
@@ -99,7 +99,7 @@ fn one(
     let measured = measure(&mut *work, cpu, wanted, long);
     let mut measurement = sum_up(&nodes, &measured);
     measurement.name = scenario.name.into();
-    measurement.feature = scenario.way != Way::Ruler;
+    measurement.feature = scenario.way != PathKind::Ruler;
     measurement.allocations = allocations_per_packet(&mut *work);
     work.verify()?;
     if !matches!(counter, Counter::Skipped(_)) {

@@ -25,7 +25,7 @@ use shoal_pg::Pg;
 
 use crate::Result;
 use crate::router;
-use crate::scenario::{Ip, Routes, Scenario, Way};
+use crate::scenario::{Ip, PathKind, Routes, Scenario};
 use crate::statistics::summary;
 
 /// The scenario's name.
@@ -45,7 +45,7 @@ const PATIENCE: usize = 2;
 const LOAD: Scenario = Scenario {
     name: NAME,
     about: "1 destination, superpath, two workers compared with one alone",
-    way: Way::Superpath,
+    way: PathKind::Superpath,
     ip: Ip::V4,
     routes: Routes::Same(1),
     frame: 256,
@@ -143,7 +143,7 @@ impl Bed {
         let after = [self.look(0), self.look(1)];
         let wall = begin.elapsed().as_secs_f64();
         names().try_for_each(|name| pg.disable(name))?;
-        // Nobody is in the middle of a round any more.
+        // No thread is in the middle of a round any more.
         self.graph.barrier(Duration::from_secs(10))?;
         let mut runs = [Run::default(); 2];
         for (run, ((p0, c0), (p1, c1))) in runs.iter_mut().zip(before.into_iter().zip(after)) {

@@ -4,7 +4,7 @@ use crate::Result;
 
 /// Which of the ways a packet takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum PathKind {
     /// Each node by itself.
     Nodes,
     /// The fused node.
@@ -66,19 +66,19 @@ pub enum Routes {
 pub struct Scenario {
     pub name: &'static str,
     pub about: &'static str,
-    pub way: Way,
+    pub way: PathKind,
     pub ip: Ip,
     pub routes: Routes,
     /// Packets per frame.
     pub frame: usize,
 }
 
-/// All of them, in the order they run. The ruler is first: the others are told as ratios to it.
+/// All of them, in the order they run. The ruler is first: the others are given as ratios to it.
 pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ruler-fused",
         about: "not a feature: a hand-written loop over the same memory and tables",
-        way: Way::Ruler,
+        way: PathKind::Ruler,
         ip: Ip::V4,
         routes: Routes::Same(1),
         frame: 256,
@@ -86,7 +86,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip4-1-nodes",
         about: "1 destination, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Same(1),
         frame: 256,
@@ -94,7 +94,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip4-1",
         about: "1 destination, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Same(1),
         frame: 256,
@@ -102,7 +102,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip4-65536",
         about: "65,536 /24 routes in random order, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Same(65_536),
         frame: 256,
@@ -110,7 +110,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip4-1m",
         about: "1,000,000 routes, random destinations, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Full,
         frame: 256,
@@ -118,7 +118,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip4-1m-nodes",
         about: "1,000,000 routes, random destinations, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Full,
         frame: 256,
@@ -126,7 +126,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip4-ecmp16",
         about: "1 route, 16 next hops, random flows, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Ecmp(16),
         frame: 256,
@@ -134,7 +134,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip4-1-vec12",
         about: "1 destination, superpath, frames of 12",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Same(1),
         frame: 12,
@@ -142,7 +142,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip6-1-nodes",
         about: "IPv6, 1 destination, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V6,
         routes: Routes::Same(1),
         frame: 256,
@@ -150,7 +150,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip6-1",
         about: "IPv6, 1 destination, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V6,
         routes: Routes::Same(1),
         frame: 256,
@@ -158,7 +158,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip6-230k",
         about: "230,000 IPv6 routes, random destinations, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V6,
         routes: Routes::Full,
         frame: 256,
@@ -166,7 +166,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip6-230k-nodes",
         about: "230,000 IPv6 routes, random destinations, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V6,
         routes: Routes::Full,
         frame: 256,
@@ -174,7 +174,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "ip6-1-vec12",
         about: "IPv6, 1 destination, superpath, frames of 12",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V6,
         routes: Routes::Same(1),
         frame: 12,
@@ -182,7 +182,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "l2-xc-nodes",
         about: "layer-2 cross-connect, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Crossed,
         frame: 256,
@@ -190,7 +190,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "l2-xc",
         about: "layer-2 cross-connect, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Crossed,
         frame: 256,
@@ -198,7 +198,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "l2-bridge-nodes",
         about: "bridge domain, 1 station on either side, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Bridged(1),
         frame: 256,
@@ -206,7 +206,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "l2-bridge",
         about: "bridge domain, 1 station on either side, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Bridged(1),
         frame: 256,
@@ -214,7 +214,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "l2-bridge-1m",
         about: "bridge domain, 1,000,000 stations, random destinations, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Bridged(1_000_000),
         frame: 256,
@@ -222,7 +222,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "reassembly-nodes",
         about: "IPv4 datagrams of 2 fragments each, put together; clocks a fragment, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Fragments,
         frame: 256,
@@ -230,7 +230,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "nat44-1-nodes",
         about: "NAT44, 1 established flow, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Ed, 1),
         frame: 256,
@@ -238,7 +238,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "nat44-1",
         about: "NAT44, 1 established flow, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Ed, 1),
         frame: 256,
@@ -246,7 +246,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "nat44-64k-nodes",
         about: "NAT44, 65,536 established flows in random order, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Ed, 65_536),
         frame: 256,
@@ -254,7 +254,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "nat44-64k",
         about: "NAT44, 65,536 established flows in random order, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Ed, 65_536),
         frame: 256,
@@ -262,7 +262,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "nat44-1m-nodes",
         about: "NAT44, 1,100,000 established flows in random order, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Ed, 1_100_000),
         frame: 256,
@@ -270,7 +270,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "nat44-1m",
         about: "NAT44, 1,100,000 established flows in random order, superpath",
-        way: Way::Superpath,
+        way: PathKind::Superpath,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Ed, 1_100_000),
         frame: 256,
@@ -278,7 +278,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "nat44-ei-1-nodes",
         about: "NAT44, endpoint independent, 1 established flow, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Ei, 1),
         frame: 256,
@@ -286,7 +286,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "nat44-ei-64k-nodes",
         about: "NAT44, endpoint independent, 65,536 established flows in random order, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Ei, 65_536),
         frame: 256,
@@ -294,7 +294,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "det44-1-nodes",
         about: "DET44, 1 established flow, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Det, 1),
         frame: 256,
@@ -302,7 +302,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "det44-64k-nodes",
         about: "DET44, 65,536 established flows in random order, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Det, 65_536),
         frame: 256,
@@ -310,7 +310,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "nat64-1-nodes",
         about: "NAT64, 1 established flow, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V6,
         routes: Routes::Translated(Nat::Six, 1),
         frame: 256,
@@ -318,7 +318,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "nat64-64k-nodes",
         about: "NAT64, 65,536 established flows in random order, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V6,
         routes: Routes::Translated(Nat::Six, 65_536),
         frame: 256,
@@ -326,7 +326,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "lb-gre4-1-nodes",
         about: "load balancer, GRE over IPv4, 1 flow, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Balanced, 1),
         frame: 256,
@@ -334,7 +334,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "lb-gre4-64k-nodes",
         about: "load balancer, GRE over IPv4, 65,536 known flows in random order, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Balanced, 65_536),
         frame: 256,
@@ -342,7 +342,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "lb-gre4-1m-nodes",
         about: "load balancer, GRE over IPv4, 1,000,000 known flows in random order, separate nodes",
-        way: Way::Nodes,
+        way: PathKind::Nodes,
         ip: Ip::V4,
         routes: Routes::Translated(Nat::Balanced, 1_000_000),
         frame: 256,
@@ -350,7 +350,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "flow-64k",
         about: "flow table, 65,536 flows, look-ups of random ones in frames",
-        way: Way::Flows,
+        way: PathKind::Flows,
         ip: Ip::V4,
         routes: Routes::Flows(65_536),
         frame: 256,
@@ -358,7 +358,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "flow-1m",
         about: "flow table, 1,000,000 flows, look-ups of random ones in frames",
-        way: Way::Flows,
+        way: PathKind::Flows,
         ip: Ip::V4,
         routes: Routes::Flows(1_000_000),
         frame: 256,

@@ -64,7 +64,7 @@ impl Instructions {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel just gave us this descriptor; nobody else has it.
+        // SAFETY: the kernel just gave us this descriptor; it has no other owner.
         Ok(Instructions(unsafe { File::from_raw_fd(fd as i32) }))
     }
 

@@ -79,7 +79,7 @@ impl Window {
     }
 }
 
-/// What all windows together said.
+/// The result of all windows together.
 pub struct Measured {
     /// Those that count. If all were disturbed, all of them.
     pub windows: Vec<Window>,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::flows::{Filling, Flows};
+use crate::measurement_loop::MeasurementLoop;
 use crate::meter::Meter;
 use crate::router::Router;
-use crate::ruler::Ruler;
-use crate::scenario::{Routes, Scenario, Way};
+use crate::scenario::{PathKind, Routes, Scenario};
 
 /// Packets of one slice, about. Short enough that most slices are not interrupted, even on a busy machine.
 pub const SLICE: usize = 1024;
@@ -40,7 +40,7 @@ pub trait Work {
     /// From now on the meter rests while packets are made.
     fn exclude_generation(&mut self, meter: Arc<Meter>) -> Result<()>;
 
-    /// Whether all packets so far were forwarded as they ought to be, and no buffer is missing.
+    /// Whether all packets so far were forwarded correctly, and no buffer is missing.
     fn verify(&self) -> Result<()>;
 
     /// What filling its flow table takes; `None` without one.
@@ -52,8 +52,8 @@ pub trait Work {
 /// Sets a scenario up.
 pub fn prepare(scenario: &Scenario) -> Result<Box<dyn Work>> {
     let mut work: Box<dyn Work> = match (scenario.way, scenario.routes) {
-        (Way::Flows, Routes::Flows(flows)) => Box::new(Flows::new(flows)?),
-        (Way::Ruler, _) => Box::new(Ruler::new(Router::new(scenario)?)?),
+        (PathKind::Flows, Routes::Flows(flows)) => Box::new(Flows::new(flows)?),
+        (PathKind::Ruler, _) => Box::new(MeasurementLoop::new(Router::new(scenario)?)?),
         _ => Box::new(Router::new(scenario)?),
     };
     // A first slice finds out which nodes there are.

@@ -1,8 +1,8 @@
 //! Assertions about results: `throughput_median>=200k`, `loss@100k==0`, `TL_p99[frame=64,dut=shoal]<50`.
 //!
-//! `METRIC[_STATISTIC][FILTERS][@X] OPERATOR VALUE`. The metric is a row's, in small letters, with `_` for whatever is no
-//! letter or digit; the statistic `median` if none is said. `@X` takes the curve's value at X instead. Values may end in k, M
-//! or G. An assertion holds if it holds in every row it is about.
+//! `METRIC[_STATISTIC][FILTERS][@X] OPERATOR VALUE`. The metric is a row's, in small letters, with `_` for whatever is
+//! no letter or digit; the default statistic is `median`. `@X` takes the curve's value at X instead. Values may end in
+//! k, M or G. An assertion holds if it holds in every row it is about.
 
 use std::fmt;
 

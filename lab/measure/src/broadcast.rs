@@ -30,7 +30,7 @@ impl Test for Broadcast {
         let found = throughput.measure_as(self.name(), runner, traffic)?;
         let mut report = Report { rows: throughput.rows(runner, &found), ended: None };
         for row in &mut report.rows {
-            // So that nobody takes it for the throughput of ordinary frames.
+            // So that it is not taken for the throughput of ordinary frames.
             "broadcast throughput".clone_into(&mut row.metric);
         }
         let rate = found.median() as u64;

@@ -1,4 +1,4 @@
-//! Reset: how long a device forwards nothing when it begins anew (RFC 6201, which updates RFC 2544 26.6).
+//! Reset: how long a device forwards nothing when it restarts (RFC 6201, which updates RFC 2544 26.6).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{Conduct, Deed, Estimate, MeasureError, Offer, Repeated, Runner, Shot
 pub struct ResetTest {
     /// RFC 6201 4: the throughput for the smallest frame; a lower rate has to be told.
     pub rate: u64,
-    /// How the device begins anew.
+    /// How the device restarts.
     pub kind: Reset,
     /// When that is caused, since the trial's start.
     pub at: Duration,

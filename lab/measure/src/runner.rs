@@ -69,8 +69,8 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Trials of an earlier, interrupted campaign. Searches are deterministic: where the same test, device, case, run, step
-    /// and rate comes again, its trial is taken from here and neither run nor recorded anew.
+    /// Trials of an earlier, interrupted campaign. Searches are deterministic: where the same test, device, case, run,
+    /// step and rate comes again, its trial is taken from here and neither run nor recorded again.
     pub fn resume(&mut self, recorded: Vec<TrialLine>) {
         self.recorded = recorded;
     }
@@ -180,7 +180,7 @@ impl<'a> Runner<'a> {
         self.trial_with(shot, None)
     }
 
-    /// The same with something to be done meanwhile; at each try anew.
+    /// The same with something to be done meanwhile, once for each try.
     ///
     /// # Errors
     ///

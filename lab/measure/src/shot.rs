@@ -7,7 +7,8 @@ use shoal_lab_plan::{Outcome, Side, Stream, Verdict};
 /// While the device is overloaded on purpose, loss says nothing of stalls: only one as long as this disturbs such a trial.
 pub const OVERLOAD_STALL: Duration = Duration::from_millis(10);
 
-/// Of tests that ask how much arrives at a load that may be too high: less loss than this share says nothing, whoever lost it.
+/// Of tests that ask how much arrives at a load that may be too high: less loss than this share means nothing,
+/// whichever side lost it.
 pub const NO_MATTER: f64 = 1e-4;
 
 /// What one trial is to be, beyond what [`Conduct`](crate::Conduct) says of all.

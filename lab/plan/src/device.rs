@@ -40,7 +40,7 @@ pub trait Device: Send {
     /// CPU time that its processes have used so far, in microseconds; of a kernel: the softirq time of its processor.
     fn cpu_time(&mut self) -> Option<u64>;
 
-    /// Makes it begin anew, in one of the ways of RFC 6201. Afterwards the ports may have to be attached again.
+    /// Restarts it, in one of the ways of RFC 6201. Afterwards the ports may have to be attached again.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ pub trait Device: Send {
     fn describe(&self) -> Described;
 }
 
-/// Ways of beginning anew.
+/// Ways of restarting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reset {

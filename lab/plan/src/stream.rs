@@ -211,7 +211,7 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Stamps {
-    /// Nobody's.
+    /// Unknown.
     #[default]
     None,
     /// `count` frames, evenly spread from `after` to the end: tag i is frame `after*r + floor(i*r*(D - after)/count)`.

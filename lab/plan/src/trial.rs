@@ -39,8 +39,8 @@ pub struct Trial {
     pub own_loss: f64,
     /// Time of a [`Sample`](crate::Sample); none: no samples.
     pub sample_every: Option<Duration>,
-    /// Tuples that this side learns from what arrives, at most; 0: none. What was learnt stays for later trials of the same
-    /// tester until a trial learns anew.
+    /// Tuples that this side learns from what arrives, at most; 0: none. What was learnt stays for later trials of the
+    /// same tester until a trial learns again.
     pub learn: Option<(Side, u32)>,
     /// For whatever is random.
     pub seed: u64,

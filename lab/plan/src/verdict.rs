@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_tester_lost_matters_unless_so_little_is_lost_that_nobody_asks() {
+    fn what_the_tester_lost_matters_unless_it_is_too_little_to_count() {
         let mut lost = outcome(1_000_000, 999_950);
         lost.ports[1].lost_receiving = 3;
         assert!(matches!(Verdict::of(&trial(), &lost, 1024), Verdict::Invalid(_)));

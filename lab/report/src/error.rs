@@ -13,7 +13,7 @@ pub enum ReportError {
     Write {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
         /// What may help, beginning with a semicolon; empty if nothing is known.
         hint: &'static str,
@@ -23,7 +23,7 @@ pub enum ReportError {
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file does not hold what it should.

@@ -1,8 +1,8 @@
-//! What is said of a result's runs.
+//! Facts of a result's runs.
 
 use serde::{Deserialize, Serialize};
 
-/// What is said of a result's runs. Values that are not finite are left out and counted.
+/// Facts of a result's runs. Values that are not finite are left out and counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Runs with a finite value.
@@ -82,7 +82,7 @@ pub fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
     sorted.get(rank.saturating_sub(1)).copied()
 }
 
-/// 95 % interval of what `figure` makes of the samples, each drawn anew with replacement (percentile bootstrap).
+/// 95 % interval of what `figure` makes of the samples, each redrawn with replacement (percentile bootstrap).
 pub fn interval(samples: &[&[f64]], figure: impl Fn(&[Vec<f64>]) -> Option<f64>) -> Option<(f64, f64)> {
     let mut random = SplitMix(0x5348_4f41_4c20_3935);
     let mut found = Vec::with_capacity(RESAMPLES);

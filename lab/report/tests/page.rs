@@ -273,7 +273,7 @@ fn other_days_of_the_machine_are_drawn_beside_each_other() {
 }
 
 #[test]
-fn energy_that_nobody_measured_is_said_to_be_not_measured() {
+fn energy_without_a_meter_is_reported_as_not_measured() {
     let mut cpu = row("shoal", vec![0.29]);
     (cpu.metric, cpu.unit) = ("cpu_seconds_per_million_packets".into(), "s/Mpkt".into());
     let page = html(vec![results("x", vec![cpu])]);

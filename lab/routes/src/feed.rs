@@ -22,7 +22,7 @@ impl Router {
     /// Connects to a router's CLI socket; `expected` commands will come, if that is known.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// There is no listener.
     pub fn connect(socket: &Path, expected: Option<u64>) -> io::Result<Self> {
         let mut stream = UnixStream::connect(socket)?;
         stream.write_all(b"{\"shoal\":1}\n")?;

@@ -19,7 +19,7 @@ use shoal_lab_routes::mrt::{Route, Routes};
 #[command(version)]
 struct Arguments {
     #[command(subcommand)]
-    from: Option<From>,
+    from: Option<RouteSource>,
     /// Load the table into the router with this CLI socket instead of printing it
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
@@ -54,7 +54,7 @@ struct Arguments {
 }
 
 #[derive(Subcommand)]
-enum From {
+enum RouteSource {
     /// The table of a route collector: an MRT file, TABLE_DUMP_V2, not compressed
     Mrt {
         /// The file; `-` is standard input
@@ -98,8 +98,8 @@ fn write(a: &Arguments, out: &mut impl Write) -> io::Result<()> {
     match &a.from {
         None if a.dump => dump::write(&wanted(a), out),
         None => commands::write(&wanted(a), out),
-        Some(From::Text { file }) => io::copy(&mut open(file)?, out).map(drop),
-        Some(From::Mrt { file, keep_next_hops }) => {
+        Some(RouteSource::Text { file }) => io::copy(&mut open(file)?, out).map(drop),
+        Some(RouteSource::Mrt { file, keep_next_hops }) => {
             let mut routes = Routes::new(open(file)?);
             let mut neighbours = Neighbours { of: a, seen: HashMap::new() };
             while let Some(Route { network, len, next_hop }) = routes.read()? {

@@ -156,7 +156,7 @@ pub enum CaseError {
 /// Seconds that a trial of any preset but the strict one may take longer than it should.
 pub const BEARABLE: f64 = 0.001;
 
-/// How trials are conducted: a preset, and what was said otherwise.
+/// How trials are conducted: a preset, and what overrides it.
 ///
 /// # Errors
 ///

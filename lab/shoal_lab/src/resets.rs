@@ -1,4 +1,4 @@
-//! The device begins anew while frames flow (RFC 6201). The reset goes on in a thread of its own, beside the trial.
+//! The device restarts while frames flow (RFC 6201). The reset goes on in a thread of its own, beside the trial.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -11,7 +11,7 @@ use shoal_lab_plan::{Device, DeviceError, Reset};
 const KINDS: [(Reset, &str); 3] =
     [(Reset::Restart, "restart"), (Reset::Crash, "crash"), (Reset::Flap, "flap")];
 
-/// Measures each way of beginning anew.
+/// Measures each way of restarting.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub fn run(
     let mut beside = Beside { device: Arc::new(Mutex::new(taken)), under_way: None };
     let result = each_kind(runner, traffic, &mut beside, rate);
     let _ = beside.finish();
-    // The thread that reset it has ended, so nobody else has it.
+    // The thread that reset it has ended, so it has no other owner.
     *device =
         Arc::try_unwrap(beside.device).ok().map(|d| d.into_inner().unwrap_or_else(PoisonError::into_inner));
     result

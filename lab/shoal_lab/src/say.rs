@@ -1,5 +1,5 @@
-//! Printing that goes on when nobody reads any more: `shoal-lab list figures | head` is no error, and a measurement that lost its
-//! terminal still ends as it should.
+//! Printing that goes on when the reader has gone: `shoal-lab list figures | head` is no error, and a measurement that
+//! lost its terminal still ends as it should.
 
 /// `println!`, but what cannot be written is left.
 macro_rules! say {

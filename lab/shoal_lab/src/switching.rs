@@ -75,7 +75,7 @@ fn check(case: &Case) -> Result<(), CaseError> {
             format!("1 to {most} addresses can be taught; the nearest is {}", addresses.clamp(1, most));
         return wrong("--flows", &addresses.to_string(), hint);
     }
-    // A name that nobody has is told when the device is wanted.
+    // An unknown name is reported when the device is wanted.
     let Some(device) = dut::KNOWN.iter().find(|k| k.name == case.dut) else { return Ok(()) };
     let able = |known: &dut::Known| {
         known.forwardings.contains(&case.forwarding.as_str()) && (known.learns || !learning)

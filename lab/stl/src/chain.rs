@@ -32,7 +32,8 @@ pub(crate) struct Slot {
     pub(crate) period: Fraction,
 }
 
-/// Each stream's slot; none where nobody starts it. Behind them, the chain that it belongs to: the number of its first.
+/// Each stream's slot; none where no stream starts it. Behind them, the chain that it belongs to: the number of its
+/// first.
 pub(crate) fn slots(links: &[Link]) -> Result<Vec<Option<(Slot, usize)>>, ProfileError> {
     let next = resolve(links)?;
     let mut slots = vec![None; links.len()];
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_nobody_starts_is_never_sent() {
+    fn a_stream_without_a_start_is_never_sent() {
         assert_eq!(found(&[link("a", "", true, 0, 1), link("b", "", false, 0, 1)])[1], None);
     }
 

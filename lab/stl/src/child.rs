@@ -31,8 +31,8 @@ impl Default for Limits {
     }
 }
 
-/// What a child said.
-pub(crate) struct Said {
+/// A child's output.
+pub(crate) struct ChildOutput {
     pub(crate) answer: Vec<u8>,
     pub(crate) printed: String,
 }
@@ -61,14 +61,14 @@ impl Drop for Group {
     }
 }
 
-/// Runs `program` by `python`, writes `request` to it, and gives back what it said.
+/// Runs `program` by `python`, writes `request` to it, and gives back its output.
 pub(crate) fn run(
     python: &Path,
     program: &Path,
     profile: &Path,
     request: &[u8],
     limits: Limits,
-) -> Result<Said, ProfileError> {
+) -> Result<ChildOutput, ProfileError> {
     let failed = |reason: std::io::Error| ProfileError::Python {
         python: python.to_owned(),
         reason: reason.to_string(),
@@ -113,7 +113,7 @@ fn read(
         let mut bytes = Vec::new();
         let read = from.by_ref().take(most as u64 + 1).read_to_end(&mut bytes);
         let piece = if read.is_ok() && bytes.len() > most { Piece::TooMuch(what, most) } else { made(bytes) };
-        // Nobody listens any more when the time is up.
+        // There is no receiver any more when the time is up.
         let _ = to.send(piece);
     });
 }
@@ -123,8 +123,8 @@ fn collect(
     deadline: Instant,
     profile: &Path,
     limit: Duration,
-) -> Result<Said, ProfileError> {
-    let mut said = Said { answer: Vec::new(), printed: String::new() };
+) -> Result<ChildOutput, ProfileError> {
+    let mut said = ChildOutput { answer: Vec::new(), printed: String::new() };
     for _ in 0..2 {
         match from.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Piece::Answer(bytes)) => said.answer = bytes,

@@ -15,7 +15,7 @@ pub enum ProfileError {
     Unreadable {
         /// The profile.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// Python did not start.
@@ -23,7 +23,7 @@ pub enum ProfileError {
     Python {
         /// The program.
         python: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The profile takes too long.

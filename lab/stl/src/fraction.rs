@@ -33,7 +33,7 @@ impl Fraction {
         let (mut scaled, mut below) = (number, 1_u128);
         while scaled.fract() != 0.0 && below < 1_000_000_000 {
             below *= 10;
-            // From the number anew each time, so that no error adds up.
+            // Computed from the number each time, so that no error adds up.
             scaled = number * below as f64;
             if (scaled - scaled.round()).abs() < 1e-6 && scaled < 9e15 {
                 scaled = scaled.round();

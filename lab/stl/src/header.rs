@@ -11,7 +11,7 @@ pub(crate) struct Headers {
     pub(crate) ip6: Option<Range<usize>>,
     /// UDP, TCP, ICMP or ICMPv6 right behind it, not in a fragment.
     pub(crate) l4: Option<Segment>,
-    /// Bytes that nobody on the way looks into.
+    /// Bytes that no device on the way looks into.
     pub(crate) payload: Range<usize>,
 }
 

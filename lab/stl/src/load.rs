@@ -37,7 +37,7 @@ pub struct Loaded {
     pub streams: Vec<StlStream>,
     /// The same as JSON.
     pub(crate) json: Vec<Value>,
-    /// What should be said about it: the network was not shut off, a tunable fits nowhere.
+    /// What should be reported about it: the network was not shut off, a tunable fits nowhere.
     pub notes: Vec<String>,
     /// What the profile printed.
     pub printed: String,

@@ -59,11 +59,11 @@ impl Sequence {
                 .filter_map(|k| values.get((k % values.len().max(1) as u64) as usize).copied())
                 .collect(),
             Sequence::Random { min, max, seed } => {
-                let mut dice = Dice(*seed);
+                let mut dice = SplitMix(*seed);
                 indices.map(|_| dice.between(*min, *max)).collect()
             }
             Sequence::RandomOf { values, seed } => {
-                let mut dice = Dice(*seed);
+                let mut dice = SplitMix(*seed);
                 let last = values.len().saturating_sub(1) as u64;
                 indices.filter_map(|_| values.get(dice.between(0, last) as usize).copied()).collect()
             }
@@ -177,7 +177,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// Numbers from a seed, for values that are written out (Steele, Lea, Flood: SplitMix).
-struct Dice(u64);
+struct SplitMix(u64);
 
 /// SplitMix's output function: seeds that differ little become numbers that differ much.
 pub(crate) fn mixed(mut z: u64) -> u64 {
@@ -186,7 +186,7 @@ pub(crate) fn mixed(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-impl Dice {
+impl SplitMix {
     fn between(&mut self, min: u64, max: u64) -> u64 {
         let count = u128::from(max - min.min(max)) + 1;
         // What lies above the largest multiple is thrown again, so that all values are equally likely.

@@ -86,7 +86,7 @@ fn values_that_make_no_sense_are_refused_and_none_ends_the_lab() {
         (json!({"mode": {"rate": {"type": "pps", "value": 0}, "type": "continuous"}}), "above 0"),
         (json!({"mode": {"rate": {"type": "pps", "value": -5}, "type": "continuous"}}), "above 0"),
         (json!({"mode": {"rate": {"type": "fps", "value": 5}, "type": "continuous"}}), "streams.json"),
-        (json!({"next": "nobody"}), "no stream has that name"),
+        (json!({"next": "missing"}), "no stream has that name"),
     ] {
         let text = made(stream(json!([]), more.clone())).unwrap_err().to_string();
         assert!(text.contains(said), "{more}: {text}");

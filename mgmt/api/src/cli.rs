@@ -8,7 +8,7 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::Server;
-use crate::desk::Desk;
+use crate::server_context::ServerContext;
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -33,7 +33,7 @@ pub static COMMANDS: &[Command] = &[
     Command::new("api trace dump", "Print the last messages of the binary API", dump).examples(&["api trace dump"]),
 ];
 
-fn desk(control: &Control) -> Result<Rc<Desk>, CliError> {
+fn desk(control: &Control) -> Result<Rc<ServerContext>, CliError> {
     Ok(Rc::clone(&control.get::<Server>()?.desk))
 }
 

@@ -10,7 +10,7 @@
 //! | which messages there are, and their numbers | [`table`] |
 //! | messages of the server itself | [`memclnt`] |
 //! | how a stream becomes messages | [`frames`] |
-//! | what all clients may have sent in halves | `held.rs` |
+//! | what all clients may have sent in halves | `pending_bytes.rs` |
 //! | what one client is served | `session.rs`, its connection: `link.rs` |
 //! | who may connect | `socket.rs`, `server.rs` |
 //! | what came last | [`trace`] |
@@ -18,13 +18,13 @@
 #![forbid(unsafe_code)]
 
 mod cli;
-mod desk;
 pub mod frames;
-mod held;
 mod link;
 pub mod memclnt;
+mod pending_bytes;
 pub mod reference;
 mod server;
+mod server_context;
 mod session;
 mod socket;
 pub mod table;

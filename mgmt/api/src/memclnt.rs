@@ -1,4 +1,5 @@
-//! Messages of the server itself: who is there, and what there is to ask. Their numbers are fixed, and so is their order.
+//! Messages of the server itself: which modules are there, and which messages they know. Their numbers are fixed, and
+//! so is their order.
 
 use shoal_message::{Count, Message, Retval, Text, Value};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Folder, Request, Task};

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use shoal_message::{Described, Field, Header, Module, Reply, Shape, checksum};
 use shoal_module::api::{ApiPart, Folder};
 
-use crate::table::{Table, Twice};
+use crate::table::{DuplicateName, Table};
 
 /// The files that clients load, below the directory they look in, and their text.
 ///
 /// # Errors
 /// Two messages have one name.
-pub fn files(parts: impl IntoIterator<Item = &'static ApiPart>) -> Result<Vec<(PathBuf, String)>, Twice> {
+pub fn files(
+    parts: impl IntoIterator<Item = &'static ApiPart>,
+) -> Result<Vec<(PathBuf, String)>, DuplicateName> {
     let table = Table::new(parts)?;
     let file = |(folder, module): &(Folder, Module)| {
         let path = PathBuf::from(folder.name()).join(format!("{}.api.json", module.name));
@@ -25,7 +27,7 @@ pub fn files(parts: impl IntoIterator<Item = &'static ApiPart>) -> Result<Vec<(P
 ///
 /// # Errors
 /// Two messages have one name.
-pub fn page(parts: impl IntoIterator<Item = &'static ApiPart>) -> Result<String, Twice> {
+pub fn page(parts: impl IntoIterator<Item = &'static ApiPart>) -> Result<String, DuplicateName> {
     let table = Table::new(parts)?;
     let mut page = String::from(
         "# Binary API\n\nMessages of the binary API. The number behind a name is the checksum by which clients find \

@@ -12,8 +12,8 @@ use shoal_module::api::{ApiPart, Clients};
 use shoal_module::door::SocketFile;
 use shoal_module::{Control, InitError};
 
-use crate::desk::Desk;
 use crate::link::Link;
+use crate::server_context::ServerContext;
 use crate::session;
 use crate::socket;
 use crate::table::Table;
@@ -35,7 +35,7 @@ pub struct Settings {
 
 /// The server, on the shelf.
 pub struct Server {
-    pub(crate) desk: Rc<Desk>,
+    pub(crate) desk: Rc<ServerContext>,
     file: RefCell<Option<SocketFile>>,
 }
 
@@ -50,7 +50,7 @@ impl Server {
         self.desk.open.get()
     }
 
-    /// Removes the socket's file: clients watch for that and connect anew.
+    /// Removes the socket's file: clients watch for that and reconnect.
     pub fn close(&self) {
         self.file.borrow_mut().take();
     }
@@ -78,14 +78,14 @@ pub fn serve(control: &Rc<Control>, settings: &Settings) -> Result<(), InitError
     let clients = control.get::<Clients>()?;
     clients.number(table.iter().map(|(id, entry)| (entry.name.clone(), id)));
     let (socket, file) = socket::listen(&settings.socket, settings.gid).map_err(|e| failed(&e))?;
-    let desk = Rc::new(Desk::new(Rc::clone(control), table, clients, Trace::configured(control)));
+    let desk = Rc::new(ServerContext::new(Rc::clone(control), table, clients, Trace::configured(control)));
     control.put(Server { desk: Rc::clone(&desk), file: RefCell::new(file) });
     let processes = control.processes()?;
     processes.spawn("api-rx-from-ring", accept(desk, socket, (*processes).clone()));
     Ok(())
 }
 
-async fn accept(desk: Rc<Desk>, socket: Async<UnixListener>, processes: Processes) {
+async fn accept(desk: Rc<ServerContext>, socket: Async<UnixListener>, processes: Processes) {
     loop {
         match socket.accept().await {
             Ok((stream, _)) => welcome(&desk, stream, &processes),
@@ -99,22 +99,22 @@ async fn accept(desk: Rc<Desk>, socket: Async<UnixListener>, processes: Processe
 }
 
 /// Counts itself among the connections.
-struct Seat(Rc<Desk>);
+struct ConnectionGuard(Rc<ServerContext>);
 
-impl Drop for Seat {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.open.set(self.0.open.get().saturating_sub(1));
     }
 }
 
-fn welcome(desk: &Rc<Desk>, stream: Async<UnixStream>, processes: &Processes) {
+fn welcome(desk: &Rc<ServerContext>, stream: Async<UnixStream>, processes: &Processes) {
     let open = desk.open.get();
     if open >= MOST {
         tracing::warn!("{open} clients of the API are connected, one more is turned away");
         return;
     }
     desk.open.set(open + 1);
-    let seat = Seat(Rc::clone(desk));
+    let seat = ConnectionGuard(Rc::clone(desk));
     let link = Rc::new(Link::new(stream));
     processes.spawn_unlisted(async move {
         session::serve(Rc::clone(&seat.0), link).await;

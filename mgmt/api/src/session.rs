@@ -10,16 +10,16 @@ use shoal_module::api::handler::{Outcome, Rows};
 use shoal_module::api::{Answers, Call, ClientIndex};
 use shoal_module::cli::Pace;
 
-use crate::desk::{Desk, Dropped};
 use crate::frames::Frames;
 use crate::link::Link;
 use crate::memclnt::{
     MessageTableEntry, SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY, SOCKCLNT_DELETE, SOCKCLNT_DELETE_REPLY,
     SockclntCreate, SockclntCreateReply, SockclntDelete, SockclntDeleteReply,
 };
+use crate::server_context::{Dropped, ServerContext};
 
 /// Serves a client until it leaves.
-pub async fn serve(desk: Rc<Desk>, link: Rc<Link>) {
+pub async fn serve(desk: Rc<ServerContext>, link: Rc<Link>) {
     let session = Session { desk: &desk, link: &link, client: Cell::new(None), pace: Pace::default() };
     let talk = async {
         session.run().await;
@@ -32,7 +32,7 @@ pub async fn serve(desk: Rc<Desk>, link: Rc<Link>) {
 }
 
 struct Session<'a> {
-    desk: &'a Desk,
+    desk: &'a ServerContext,
     link: &'a Rc<Link>,
     client: Cell<Option<ClientIndex>>,
     pace: Pace,
@@ -151,7 +151,7 @@ impl Session<'_> {
             Ok(Outcome::Done) => {}
             Ok(Outcome::More(rows)) => return self.rows(rows, context, details).await,
             Ok(Outcome::Wait(later)) => {
-                // Nobody waits for the answer of a client that has gone.
+                // The answer for a client that has gone has no reader.
                 let gone = async {
                     self.link.hung_up().await;
                     None

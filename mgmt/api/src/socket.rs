@@ -25,8 +25,8 @@ pub enum ListenError {
 /// A socket, and its file if it has one.
 pub type Listening = (Async<UnixListener>, Option<SocketFile>);
 
-/// Listens at `address`: a path, `unix:PATH` or `abstract:NAME`. A file is for its owner and group only, and replaces one
-/// that nobody listens on any more.
+/// Listens at `address`: a path, `unix:PATH` or `abstract:NAME`. A file is for its owner and group only, and replaces
+/// one without a listener.
 ///
 /// # Errors
 /// It is taken, or the system refuses.

@@ -35,14 +35,14 @@ pub struct Table {
 /// Two messages have one name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("the message {0} is declared twice")]
-pub struct Twice(String);
+pub struct DuplicateName(String);
 
 impl Table {
     /// The messages of these parts behind those of the server itself.
     ///
     /// # Errors
     /// Two have one name.
-    pub fn new(parts: impl IntoIterator<Item = &'static ApiPart>) -> Result<Self, Twice> {
+    pub fn new(parts: impl IntoIterator<Item = &'static ApiPart>) -> Result<Self, DuplicateName> {
         let mut files: BTreeMap<(Folder, &'static str), (&'static str, Vec<Described>)> = BTreeMap::new();
         let mut all = vec![&memclnt::API];
         all.extend(parts);
@@ -62,7 +62,7 @@ impl Table {
         for (at, (name, ..)) in entries.iter().enumerate() {
             // 0 is no number.
             if numbers.insert(name.clone(), at as u16 + 1).is_some() {
-                return Err(Twice(name.clone()));
+                return Err(DuplicateName(name.clone()));
             }
         }
         let of = |name: Option<&str>| name.and_then(|n| numbers.get(n)).copied().unwrap_or(0);

@@ -32,14 +32,14 @@ impl Dump for CountDump {
     }
 }
 
-/// Something was said.
+/// An event.
 #[derive(Message)]
 #[message(event)]
 struct SaidEvent {
     what: u32,
 }
 
-/// Asks to be told what is said.
+/// Asks for events.
 #[derive(Message)]
 #[message(request, events = SaidEvent)]
 struct WantSaidEvents {
@@ -80,9 +80,9 @@ impl Request for Say {
 /// Never ends.
 #[derive(Message)]
 #[message(request)]
-struct Forever {}
+struct EndlessReply {}
 
-impl Task for Forever {
+impl Task for EndlessReply {
     async fn run(self, _: Call) -> Result<(), Retval> {
         std::future::pending().await
     }
@@ -98,7 +98,7 @@ static PART: ApiPart = ApiPart {
         ApiMessage::request::<WantSaidEvents>(),
         ApiMessage::sent::<SaidEvent>(),
         ApiMessage::request::<Say>(),
-        ApiMessage::task::<Forever>(),
+        ApiMessage::task::<EndlessReply>(),
     ],
 };
 
@@ -295,7 +295,7 @@ fn events_come_to_those_who_want_them_until_they_leave() {
             [&said.to_be_bytes()[..], &one.index.to_be_bytes(), &77u32.to_be_bytes(), &42u32.to_be_bytes()];
         assert_eq!(one.receive().unwrap(), event.concat());
         drop(one);
-        // Whether its end was seen or not, the next event harms nobody, and the place is free.
+        // Whether its end was seen or not, the next event harms no client, and the place is free.
         other.request(say, 2, &[0, 0, 0, 43, 0, 0, 0, 1]);
         other.receive().unwrap();
         assert_eq!(retval(&mut other, 3, &on), 0);
@@ -342,7 +342,7 @@ fn what_is_no_message_is_counted_and_not_answered() {
         client.request(PING, 1, &[]);
         client.index = index;
         client.ping(2);
-        // Before it said who it is.
+        // Before it has introduced itself.
         let mut stranger = UnixStream::connect(&socket).unwrap();
         stranger
             .write_all(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 23, 0, 0, 0, 0, 0, 0, 0, 0])
@@ -451,7 +451,7 @@ fn halves_of_messages_are_bounded_together() {
 fn a_client_that_is_silent_needs_no_room_and_one_that_sent_much_gives_it_back() {
     let router = with_client(|socket| {
         let mut all: Vec<Client> = (0..12).map(|_| Client::connect(&socket)).collect();
-        // Each sends a long message that nobody handles: whole ones are not kept.
+        // Each sends a long message without a handler: whole ones are not kept.
         for client in &mut all {
             let mut long = 9999u16.to_be_bytes().to_vec();
             long.resize(3 << 20, 0);

@@ -5,7 +5,7 @@ use shoal_module::Control;
 
 use crate::grammar::{Arg, ArgKind};
 use crate::lex;
-use crate::matcher::{self, Check, Input, Want};
+use crate::matcher::{self, Check, ExpectedToken, Input};
 use crate::table::{Entry, Table};
 
 /// One possibility.
@@ -39,7 +39,7 @@ impl Table {
         let (start, prefix) = word_at_end(text);
         let walk = self.walk(text, start);
         let completion = Completion { start, candidates: Vec::new() };
-        let mut found = Found { completion, prefix, control };
+        let mut found = CompletionContext { completion, prefix, control };
         if walk.span.start >= start {
             let prefix = found.prefix.clone();
             for (word, node) in walk.node.starting_with(&prefix) {
@@ -64,18 +64,18 @@ impl Table {
         found.completion
     }
 
-    fn wanted(&self, entry: &Entry, wants: &[Want], found: &mut Found<'_>) {
+    fn wanted(&self, entry: &Entry, wants: &[ExpectedToken], found: &mut CompletionContext<'_>) {
         for want in wants {
             match want {
-                Want::Word(word) => found.add(word, entry.command.help.to_owned(), false),
-                Want::Arg(arg, _) => self.values(*arg, found),
-                Want::End => {}
+                ExpectedToken::Word(word) => found.add(word, entry.command.help.to_owned(), false),
+                ExpectedToken::Arg(arg, _) => self.values(*arg, found),
+                ExpectedToken::End => {}
             }
         }
     }
 
     /// The values of an argument, or a hint if there are none to list.
-    fn values(&self, arg: Arg, found: &mut Found<'_>) {
+    fn values(&self, arg: Arg, found: &mut CompletionContext<'_>) {
         let ty = match arg.kind {
             ArgKind::Type(ty) => self.types.get(ty),
             _ => None,
@@ -97,13 +97,13 @@ impl Table {
     }
 }
 
-struct Found<'a> {
+struct CompletionContext<'a> {
     completion: Completion,
     prefix: String,
     control: &'a Control,
 }
 
-impl Found<'_> {
+impl CompletionContext<'_> {
     fn add(&mut self, text: &str, help: String, may_need_quotes: bool) {
         if !text.starts_with(&self.prefix) {
             return;

@@ -23,6 +23,7 @@ mod help;
 mod lex;
 mod listing;
 mod matcher;
+mod output_filter;
 mod parse;
 mod plan;
 mod progress;
@@ -31,7 +32,6 @@ mod reply;
 pub mod server;
 mod session;
 mod sessions;
-mod sieve;
 mod table;
 mod vpp;
 

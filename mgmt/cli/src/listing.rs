@@ -21,7 +21,7 @@ pub(crate) enum Wanted {
 
 /// Whether the answer is the only one of its request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Among {
+pub(crate) enum AnswerPosition {
     /// It is.
     None,
     /// It is one of several, of which those before are with the client, if it gets text.
@@ -29,7 +29,13 @@ pub(crate) enum Among {
 }
 
 /// What a command answered, for the reply. A long listing goes to the client now, piece by piece as it reads.
-pub(crate) async fn answer(output: Output, wanted: Wanted, among: Among, sink: &Sink, pace: &Pace) -> Reply {
+pub(crate) async fn answer(
+    output: Output,
+    wanted: Wanted,
+    among: AnswerPosition,
+    sink: &Sink,
+    pace: &Pace,
+) -> Reply {
     let json = wanted == Wanted::Json;
     let listing = match output.into_listing() {
         Ok(listing) => listing,
@@ -48,21 +54,21 @@ async fn write(
     mut listing: Box<dyn Listing>,
     form: Form,
     json: bool,
-    among: Among,
+    among: AnswerPosition,
     sink: &Sink,
     pace: &Pace,
 ) -> Reply {
     let interrupted = || Reply::error(Complaint::other("", "interrupted"));
     let mut page = Page::new(form);
     let mut begun = false;
-    let most = if (form, among) == (Form::Json, Among::Others) { MOST_AMONG_OTHERS } else { SHORT };
+    let most = if (form, among) == (Form::Json, AnswerPosition::Others) { MOST_AMONG_OTHERS } else { SHORT };
     loop {
         let done = page.fill(&mut *listing).is_break();
         if done && !begun {
             return Reply::output(short(page.take(), form), json);
         }
         if begun || page.len() > most {
-            if form == Form::Json && among == Among::Others {
+            if form == Form::Json && among == AnswerPosition::Others {
                 let why =
                     "an answer of more than 1 MiB is not put into one value with others: ask for it alone";
                 return Reply::error(Complaint::other("", why));

@@ -45,7 +45,7 @@ pub struct Input<'a> {
 
 /// Something that could have stood at the furthest place.
 #[derive(Debug, Clone)]
-pub enum Want {
+pub enum ExpectedToken {
     /// This word.
     Word(&'static str),
     /// This argument; with the reason if what stands there was refused.
@@ -60,7 +60,7 @@ pub struct Mismatch {
     /// The furthest place that was reached: the wrong word, or the end of the line.
     pub span: Range<usize>,
     /// What could have stood there.
-    pub wants: Vec<Want>,
+    pub wants: Vec<ExpectedToken>,
     /// The options that the word there abbreviates, if several.
     pub ambiguous: Vec<&'static str>,
 }
@@ -97,7 +97,7 @@ pub fn run_noting(
         let Some(typed) = typed.filter(|_| !at_cursor) else { return Err(mismatch) };
         let mut fits: Vec<&'static str> = Vec::new();
         for want in &mismatch.wants {
-            if let Want::Word(word) = want
+            if let ExpectedToken::Word(word) = want
                 && word.starts_with(typed.text.as_ref())
                 && !fits.contains(word)
             {
@@ -158,7 +158,7 @@ struct Machine<'a, 'g> {
     branches: Vec<Branch<'g>>,
     taken: Vec<Taken>,
     span: Range<usize>,
-    wants: Vec<Want>,
+    wants: Vec<ExpectedToken>,
     /// The word that was looked at last, by the place it was looked for: all branches at one place see the same.
     seen: Option<(usize, Option<lex::Token<'a>>)>,
     notes: Notes,
@@ -318,7 +318,7 @@ impl<'a, 'g> Machine<'a, 'g> {
             return false;
         }
         let span = token.span.clone();
-        self.want(span, Want::Word(word));
+        self.want(span, ExpectedToken::Word(word));
         true
     }
 
@@ -327,7 +327,7 @@ impl<'a, 'g> Machine<'a, 'g> {
         if token.is_none() && self.input.cursor.is_none() {
             return true;
         }
-        self.want(span, Want::End);
+        self.want(span, ExpectedToken::End);
         false
     }
 
@@ -341,14 +341,14 @@ impl<'a, 'g> Machine<'a, 'g> {
             self.taken.push(Taken { name: word, text: given(&t), span: span.clone(), word: true });
             return Some(span.end);
         }
-        self.want(span, Want::Word(word));
+        self.want(span, ExpectedToken::Word(word));
         None
     }
 
     fn arg(&mut self, arg: Arg, at: usize) -> Option<usize> {
         let (span, token) = self.token(at);
         let Some(token) = token else {
-            self.want(span, Want::Arg(arg, None));
+            self.want(span, ExpectedToken::Arg(arg, None));
             return None;
         };
         if let ArgKind::Type(ty) = arg.kind {
@@ -358,7 +358,7 @@ impl<'a, 'g> Machine<'a, 'g> {
         let raw = match arg.kind {
             ArgKind::Block if token.text == "{" && !token.quoted => {
                 let Some(close) = lex::closing_brace(self.input.line, span.start) else {
-                    self.want(span, Want::Arg(arg, Some("a closing `}'".into())));
+                    self.want(span, ExpectedToken::Arg(arg, Some("a closing `}'".into())));
                     return None;
                 };
                 self.take(arg.name, span.start + 1..close);
@@ -406,13 +406,13 @@ impl<'a, 'g> Machine<'a, 'g> {
             }
             Err(expected) => {
                 self.notes.refused.push((token.span.start, ty));
-                self.want(token.span, Want::Arg(arg, expected));
+                self.want(token.span, ExpectedToken::Arg(arg, expected));
                 None
             }
         }
     }
 
-    fn want(&mut self, span: Range<usize>, want: Want) {
+    fn want(&mut self, span: Range<usize>, want: ExpectedToken) {
         if span.start > self.span.start || self.wants.is_empty() {
             self.wants.clear();
             self.span = span;

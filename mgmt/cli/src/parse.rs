@@ -11,8 +11,8 @@ use shoal_module::cli::{Args, Item as Taken, nearest};
 
 use crate::complaint::Complaint;
 use crate::lex;
-use crate::matcher::{self, Check, Input, Mismatch, Want};
-use crate::table::{Entry, Found, Last, Node, Table};
+use crate::matcher::{self, Check, ExpectedToken, Input, Mismatch};
+use crate::table::{Entry, Last, Node, Table, WordMatch};
 
 /// A line that is a command.
 #[derive(Debug)]
@@ -54,19 +54,19 @@ impl Table {
                 walk.span = end..end;
                 return walk;
             };
-            let found = if token.quoted { Found::None } else { walk.node.find(&token.text) };
+            let found = if token.quoted { WordMatch::None } else { walk.node.find(&token.text) };
             match found {
-                Found::One(word, node) => {
+                WordMatch::One(word, node) => {
                     at = token.span.end;
                     walk.path.push(word);
                     walk.node = node;
                     walk.reached.extend(self.entry(node).map(|entry| (entry, at)));
                 }
-                Found::Several(all) => {
+                WordMatch::Several(all) => {
                     (walk.span, walk.several) = (token.span, all);
                     return walk;
                 }
-                Found::None => {
+                WordMatch::None => {
                     walk.span = token.span;
                     return walk;
                 }
@@ -184,16 +184,16 @@ fn arguments_complaint(line: &str, entry: &Entry, mismatch: &Mismatch, walk: Opt
     let mut suggestion = None;
     for want in &mismatch.wants {
         let text = match want {
-            Want::Word(word) => {
+            ExpectedToken::Word(word) => {
                 words.push(word);
                 (*word).to_owned()
             }
-            Want::Arg(arg, Some(refused)) => {
+            ExpectedToken::Arg(arg, Some(refused)) => {
                 suggestion = suggestion.or_else(|| refused.nearest.clone());
                 format!("{} for {arg}", refused.what)
             }
-            Want::Arg(arg, None) => arg.to_string(),
-            Want::End => "the end of the line".to_owned(),
+            ExpectedToken::Arg(arg, None) => arg.to_string(),
+            ExpectedToken::End => "the end of the line".to_owned(),
         };
         if !expected.contains(&text) {
             expected.push(text);

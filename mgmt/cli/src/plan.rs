@@ -3,7 +3,7 @@
 //! A file of routes is a million lines of the same shape. The search of `matcher` notes how it went when it went
 //! straight, without a match that it had to take back: which word or argument each word of the line was, and which
 //! argument types had refused it before. The next line goes the same way if each of its words meets the same
-//! verdicts; then the search would have found just that. At the first difference it is searched for anew.
+//! verdicts; then the search would have found just that. At the first difference the search starts again.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

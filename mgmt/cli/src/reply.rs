@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::task::{Context, Poll};
 
 use serde_json::Value;
-use shoal_module::cli::{Form, Gone, Output, Reader};
+use shoal_module::cli::{ClientGone, Form, Output, Reader};
 
 use crate::complaint::Complaint;
 
@@ -163,7 +163,7 @@ impl Bounded {
     /// What was printed and then the reply, as far as there is room; a last line says it when something is missing.
     pub(crate) fn finish(&self, reply: &Reply) -> String {
         let last = if self.full.get() { String::new() } else { reply.text() };
-        let _: Result<(), Gone> = self.write(&last);
+        let _: Result<(), ClientGone> = self.write(&last);
         let mut text = self.text.take();
         if self.full.get() {
             let more = "... more than 1 MiB, which is all that one message has room for: ask on the command line's socket";
@@ -180,7 +180,7 @@ impl Bounded {
 }
 
 impl Reader for Bounded {
-    fn write(&self, text: &str) -> Result<(), Gone> {
+    fn write(&self, text: &str) -> Result<(), ClientGone> {
         let mut all = self.text.borrow_mut();
         let room = Self::MAX.saturating_sub(all.len());
         if self.full.get() || text.len() > room {
@@ -189,7 +189,7 @@ impl Reader for Bounded {
             let end =
                 text.get(..text.floor_char_boundary(room)).and_then(|text| text.rfind('\n')).unwrap_or(0);
             all.push_str(text.get(..end).unwrap_or_default());
-            return Err(Gone);
+            return Err(ClientGone);
         }
         all.push_str(text);
         Ok(())
@@ -221,10 +221,10 @@ impl Collected {
 }
 
 impl Reader for Collected {
-    fn write(&self, text: &str) -> Result<(), Gone> {
+    fn write(&self, text: &str) -> Result<(), ClientGone> {
         let mut all = self.0.borrow_mut();
         if all.len() + text.len() > Self::MAX {
-            return Err(Gone);
+            return Err(ClientGone);
         }
         all.push_str(text);
         Ok(())

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use shoal_module::Control;
-use shoal_module::cli::{ArgType, Args, Command, Form, Gone, Output, Pace, Run as Handling, Sink, Text};
+use shoal_module::cli::{
+    ArgType, Args, ClientGone, Command, Form, Output, Pace, Run as Handling, Sink, Text,
+};
 
 use crate::builtin::Builtin;
 use crate::complaint::Complaint;
@@ -17,11 +19,11 @@ use crate::complete::Completion;
 use crate::exec::{self, True};
 use crate::help;
 use crate::lex::{self, Statement};
-use crate::listing::{self, Among, Wanted};
+use crate::listing::{self, AnswerPosition, Wanted};
 use crate::matcher::Check;
+use crate::output_filter::{FilterMode, OutputFilter};
 use crate::progress::Progress;
 use crate::reply::{Bounded, Collected, Reply};
-use crate::sieve::{Sieve, Wish};
 use crate::table::{Table, TableError};
 
 /// Files that run files that run files.
@@ -52,9 +54,9 @@ impl Cli {
 
     /// Runs one line or a block of lines; slow commands and long listings print to `sink` while they run.
     pub async fn execute_with(&self, control: &Rc<Control>, input: &str, sink: &Sink) -> Reply {
-        let (line, wishes) = Wish::of(input);
+        let (line, wishes) = FilterMode::of(input);
         if !wishes.is_empty() && !line.contains('\n') {
-            let sieve = Sieve::new(sink.clone(), wishes);
+            let sieve = OutputFilter::new(sink.clone(), wishes);
             let reply = self.unsifted(control, line, &Sink::new(Rc::clone(&sieve) as _)).await;
             if !reply.is_ok() {
                 return reply;
@@ -65,7 +67,11 @@ impl Cli {
     }
 
     async fn unsifted(&self, control: &Rc<Control>, input: &str, sink: &Sink) -> Reply {
-        let among = if lex::statements(input).nth(1).is_some() { Among::Others } else { Among::None };
+        let among = if lex::statements(input).nth(1).is_some() {
+            AnswerPosition::Others
+        } else {
+            AnswerPosition::None
+        };
         self.block(input, &Run::new(control, sink, &Pace::default(), among)).await
     }
 
@@ -86,10 +92,10 @@ impl Cli {
         control: &Rc<Control>,
         input: &str,
         sink: &Sink,
-        mut said: impl AsyncFnMut(usize, &Reply) -> Result<(), Gone>,
-    ) -> Result<bool, Gone> {
+        mut said: impl AsyncFnMut(usize, &Reply) -> Result<(), ClientGone>,
+    ) -> Result<bool, ClientGone> {
         let pace = Pace::default();
-        let run = Run::new(control, sink, &pace, Among::None);
+        let run = Run::new(control, sink, &pace, AnswerPosition::None);
         let (mut room, mut known) = (run.room(), None);
         for statement in lex::statements(input) {
             let mut reply = self.one(statement.text, &run, &mut room).await;
@@ -102,7 +108,7 @@ impl Cli {
                 return Ok(true);
             }
             if sink.is_gone() {
-                return Err(Gone);
+                return Err(ClientGone);
             }
         }
         Ok(false)
@@ -167,7 +173,7 @@ impl Cli {
         let collected = Rc::new(Collected::default());
         let sink = Sink::new(Rc::clone(&collected) as _);
         let pace = Pace::default();
-        let run = Run::new(control, &sink, &pace, Among::Others);
+        let run = Run::new(control, &sink, &pace, AnswerPosition::Others);
         let mut reply = self.exec(file, how, &run).await;
         reply.prepend_text(collected.take());
         reply
@@ -178,7 +184,7 @@ impl Cli {
     pub async fn run_all(&self, control: &Rc<Control>, input: &str, mut said: impl FnMut(usize, &Reply)) {
         let collected = Rc::new(Collected::default());
         let (sink, pace) = (Sink::new(Rc::clone(&collected) as _), Pace::default());
-        let run = Run::new(control, &sink, &pace, Among::None);
+        let run = Run::new(control, &sink, &pace, AnswerPosition::None);
         let mut room = run.room();
         for statement in lex::statements(input) {
             let mut reply = self.one(statement.text, &run, &mut room).await;
@@ -196,7 +202,7 @@ impl Cli {
         let collected = Rc::new(Collected::default());
         let sink = Sink::new(Rc::clone(&collected) as _);
         let pace = Pace::hurried();
-        let run = Run::new(control, &sink, &pace, Among::None);
+        let run = Run::new(control, &sink, &pace, AnswerPosition::None);
         let mut reply = without_waiting(self.block(input, &run)).unwrap_or_else(|| {
             Reply::error(Complaint::other("", "the command takes its time; it cannot run here"))
         });
@@ -324,7 +330,7 @@ impl Cli {
         args: &'a Args,
         run: &'a Run<'_>,
     ) -> Pin<Box<dyn Future<Output = Reply> + 'a>> {
-        let among = if builtin == Builtin::Exec { Among::Others } else { run.among };
+        let among = if builtin == Builtin::Exec { AnswerPosition::Others } else { run.among };
         let deeper = Run { depth: run.depth + 1, among, ..*run };
         Box::pin(async move {
             match builtin {
@@ -455,7 +461,7 @@ pub struct FileRun<'a> {
 
 /// The result of what waits for nothing; it may have given way to others.
 fn without_waiting<T>(work: impl Future<Output = T>) -> Option<T> {
-    let woken = Arc::new(Woken::default());
+    let woken = Arc::new(WakeFlag::default());
     let (waker, mut work) = (Waker::from(Arc::clone(&woken)), pin!(work));
     loop {
         match work.as_mut().poll(&mut Context::from_waker(&waker)) {
@@ -468,29 +474,29 @@ fn without_waiting<T>(work: impl Future<Output = T>) -> Option<T> {
 
 /// Whether something was woken.
 #[derive(Default)]
-struct Woken(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Woken {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Who runs lines, and for whom.
+/// What runs lines, and for which client.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     control: &'a Rc<Control>,
     sink: &'a Sink,
     depth: usize,
     pace: &'a Pace,
-    among: Among,
+    among: AnswerPosition,
     /// Whether a line around it asked for JSON.
     wanted: Wanted,
 }
 
 impl<'a> Run<'a> {
     /// A run of its own, in no file.
-    fn new(control: &'a Rc<Control>, sink: &'a Sink, pace: &'a Pace, among: Among) -> Self {
+    fn new(control: &'a Rc<Control>, sink: &'a Sink, pace: &'a Pace, among: AnswerPosition) -> Self {
         Run { control, sink, depth: 0, pace, among, wanted: Wanted::AsUsual }
     }
 
@@ -501,7 +507,7 @@ impl<'a> Run<'a> {
 
     /// Shows what commands before the next one answered, to a client of text: the next one may print itself, and what
     /// many answer would otherwise be kept until the last one.
-    async fn show(&self, reply: &mut Reply) -> Result<(), Gone> {
+    async fn show(&self, reply: &mut Reply) -> Result<(), ClientGone> {
         if self.sink.form() != Some(Form::Text) || reply.is_silent() || !reply.is_ok() {
             return Ok(());
         }

@@ -13,7 +13,7 @@ const MOST_MESSAGES: usize = 16;
 /// What a client turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Style {
-    /// It has not said anything yet.
+    /// It has not sent anything yet.
     #[default]
     Unknown,
     /// `vppctl` with a command.

@@ -131,7 +131,7 @@ impl Table {
 
 /// What a word means among the children of a node.
 #[derive(Debug, Clone)]
-pub enum Found<'t> {
+pub enum WordMatch<'t> {
     /// This child.
     One(&'static str, &'t Node),
     /// Several begin like that.
@@ -149,19 +149,19 @@ impl Node {
     }
 
     /// The child that a word names: the equal one, or the only one that begins with it.
-    pub fn find(&self, word: &str) -> Found<'_> {
+    pub fn find(&self, word: &str) -> WordMatch<'_> {
         if let Some((name, node)) = self.children.get_key_value(word) {
-            return Found::One(name, node);
+            return WordMatch::One(name, node);
         }
         let mut fits = self.starting_with(word);
         match (fits.next(), fits.next()) {
-            _ if word.is_empty() => Found::None,
-            (None, _) => Found::None,
-            (Some((name, node)), None) => Found::One(name, node),
+            _ if word.is_empty() => WordMatch::None,
+            (None, _) => WordMatch::None,
+            (Some((name, node)), None) => WordMatch::One(name, node),
             (Some((first, _)), Some((second, _))) => {
                 let mut all = vec![first, second];
                 all.extend(fits.map(|(name, _)| name));
-                Found::Several(all)
+                WordMatch::Several(all)
             }
         }
     }
@@ -196,9 +196,9 @@ mod tests {
         static COMMANDS: &[Command] =
             &[Command::new("show ip", "", nothing), Command::new("show ip6", "", nothing)];
         let table = Table::new(COMMANDS, []).unwrap();
-        let Found::One(_, show) = table.root.find("sh") else { panic!("show is the only one") };
-        assert!(matches!(show.find("ip"), Found::One("ip", _)));
-        assert!(matches!(show.find("i"), Found::Several(all) if all == ["ip", "ip6"]));
-        assert!(matches!(show.find(""), Found::None));
+        let WordMatch::One(_, show) = table.root.find("sh") else { panic!("show is the only one") };
+        assert!(matches!(show.find("ip"), WordMatch::One("ip", _)));
+        assert!(matches!(show.find("i"), WordMatch::Several(all) if all == ["ip", "ip6"]));
+        assert!(matches!(show.find(""), WordMatch::None));
     }
 }

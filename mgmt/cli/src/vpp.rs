@@ -1,7 +1,7 @@
 //! Commands of VPP that this version may lack: they are no typing mistakes.
 
 use crate::lex;
-use crate::table::{Found, Table};
+use crate::table::{Table, WordMatch};
 
 /// Names only, one a line.
 static NAMES: &str = include_str!("vpp_commands.txt");
@@ -10,7 +10,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     NAMES.lines().filter(|line| !line.starts_with('#') && !line.is_empty())
 }
 
-/// What is said of such a command.
+/// The message for such a command.
 pub(crate) fn message() -> String {
     let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
     format!("VPP has this; Shoal {major}.{minor} has not yet")
@@ -55,9 +55,9 @@ impl Table {
         let mut node = &self.root;
         for word in name.split(' ') {
             match node.find(word) {
-                Found::One(_, next) => node = next,
+                WordMatch::One(_, next) => node = next,
                 // An argument of the command that is here, perhaps: its own complaint knows more.
-                Found::None | Found::Several(_) => {
+                WordMatch::None | WordMatch::Several(_) => {
                     return node.entry.and_then(|i| self.entries.get(i)).is_some_and(|entry| {
                         entry
                             .command

@@ -136,7 +136,7 @@ fn a_block_stops_at_its_first_failure() {
     assert_eq!(reply.text(), "1\ntest small: thirteen is taken\n");
 }
 
-/// A command like the one before takes a shorter way; nobody can tell.
+/// A command like the one before takes a shorter way; the result is the same.
 #[test]
 fn a_line_of_many_answers_as_it_does_alone() {
     let lines = [

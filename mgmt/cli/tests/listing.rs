@@ -47,7 +47,7 @@ fn a_listing_is_made_while_its_client_reads() {
     server.still_works();
     // 16 bytes a row: what the socket's buffers hold, the link's and one piece.
     let last = paused();
-    assert!((last - before) * 16 < 2 << 20, "{} rows for one who does not read", last - before);
+    assert!((last - before) * 16 < 2 << 20, "{} rows for a client that does not read", last - before);
     // It reads again: the rows go on where they were.
     let mut row = 0;
     while row < 300_000 {

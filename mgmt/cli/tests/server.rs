@@ -116,7 +116,7 @@ fn a_batch_answers_where_there_is_something_to_say_and_runs_on_behind_a_failure(
 }
 
 #[test]
-fn a_long_file_holds_nobody_up() {
+fn a_long_file_delays_no_client() {
     let served = serve(|_| {});
     let file = served.path.with_file_name("long.cli");
     std::fs::write(&file, "set interface state tap0 up\n".repeat(300_000)).unwrap();
@@ -166,7 +166,7 @@ fn a_slow_command_can_be_interrupted_and_does_not_hold_others() {
 }
 
 #[test]
-fn garbage_harms_nobody() {
+fn garbage_does_no_harm() {
     let server = serve(|_| {});
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     for round in 0..20 {
@@ -259,7 +259,7 @@ fn sessions_that_say_nothing_give_way_to_new_ones() {
     let mut busy = server.json();
     busy.tell(json!({"id": 1, "execute": "test forever"}));
     assert_eq!(busy.hear()["stream"], "waiting\n");
-    // The one that has said nothing for longest goes first, the one whose command runs never.
+    // The one that has been idle for longest goes first, the one whose command runs never.
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(json.ask(json!({"id": 2, "execute": "show version"}))["ok"], true);
     let mut third = server.json();

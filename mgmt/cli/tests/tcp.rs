@@ -1,4 +1,4 @@
-//! The TCP port: the same server as on the socket, for clients nobody knows.
+//! The TCP port: the same server as on the socket, for unknown clients.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use crate::sample;
@@ -104,7 +104,7 @@ fn a_client_that_speaks_http_is_hung_up_on_and_none_of_its_lines_is_run() {
 }
 
 #[test]
-fn rubbish_an_endless_line_and_silence_harm_nobody() {
+fn rubbish_an_endless_line_and_silence_harm_no_client() {
     let server = serve(|_| {});
     let mut rubbish = connect(server);
     let bytes: Vec<u8> = (0..64u32 << 10).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

@@ -11,7 +11,7 @@ use shoal_running::difference;
 
 use crate::commits::{CommitError, Commits, Owner};
 use crate::load;
-use crate::transaction::{Committed, How, Looked, MOST_MINUTES, What};
+use crate::transaction::{CommitSource, Committed, How, Looked, MOST_MINUTES};
 
 /// Messages of Shoal alone.
 pub static API: ApiPart = ApiPart {
@@ -114,7 +114,7 @@ pub struct ShoalCandidateCompareReply {
 impl Task for ShoalCandidateCompare {
     async fn run(self, call: Call) -> Result<ShoalCandidateCompareReply, Retval> {
         let (commits, owner) = parts(&call)?;
-        let looked = commits.look(&owner, &What::Candidate).await;
+        let looked = commits.look(&owner, &CommitSource::Candidate).await;
         let failed = |error: String| ShoalCandidateCompareReply {
             retval: FAILED,
             added: 0,
@@ -207,9 +207,9 @@ impl Task for ShoalCommit {
         let (commits, owner) = parts(&call)?;
         if !self.check {
             let how = how(self.confirm_minutes, self.comment);
-            return Ok(ShoalCommitReply::of(commits.commit(owner, What::Candidate, how).await));
+            return Ok(ShoalCommitReply::of(commits.commit(owner, CommitSource::Candidate, how).await));
         }
-        let looked = commits.look(&owner, &What::Candidate).await;
+        let looked = commits.look(&owner, &CommitSource::Candidate).await;
         Ok(ShoalCommitReply::of(looked.and_then(Looked::checked).map(|Looked { plan, .. }| {
             let (changes, commands) = (plan.effects.len(), plan.commands());
             Committed { changes, commands, ..Committed::default() }
@@ -273,7 +273,7 @@ impl Task for ShoalRollback {
             taken_back.map(|changes| Committed { changes, ..Committed::default() })
         } else {
             let how = how(self.confirm_minutes, self.comment);
-            commits.commit(owner, What::Revision(self.revision), how).await
+            commits.commit(owner, CommitSource::Revision(self.revision), how).await
         };
         let ShoalCommitReply { retval, revision, changes, error, .. } = ShoalCommitReply::of(done);
         Ok(ShoalRollbackReply { retval, revision, changes, error })

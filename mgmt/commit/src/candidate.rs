@@ -97,7 +97,7 @@ struct Row {
 }
 
 /// A configuration as it is edited.
-pub(crate) struct Sheet<'a> {
+pub(crate) struct EditedConfig<'a> {
     kinds: &'a Kinds,
     control: &'a Rc<Control>,
     rows: Vec<Row>,
@@ -117,7 +117,7 @@ pub(crate) async fn edited(
     edits: &[Edit],
     pace: &Pace,
 ) -> Result<String, Vec<String>> {
-    let mut sheet = Sheet::new(kinds, control, running, pace).await;
+    let mut sheet = EditedConfig::new(kinds, control, running, pace).await;
     let mut conflicts = Vec::new();
     for edit in edits {
         if let Err(conflict) = sheet.apply(edit) {
@@ -128,7 +128,7 @@ pub(crate) async fn edited(
     if conflicts.is_empty() { Ok(sheet.text()) } else { Err(conflicts) }
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> EditedConfig<'a> {
     /// A configuration.
     pub async fn new(kinds: &'a Kinds, control: &'a Rc<Control>, running: &str, pace: &Pace) -> Self {
         let (mut phase, mut rows, mut by_text) = (Phase::System, Vec::new(), HashMap::new());
@@ -143,7 +143,7 @@ impl<'a> Sheet<'a> {
             pace.give_way().await;
         }
         let names = Names::of(rows.iter().map(|row| row.text.as_str()));
-        Sheet { kinds, control, rows, names, by_text, by_key: HashMap::new() }
+        EditedConfig { kinds, control, rows, names, by_text, by_key: HashMap::new() }
     }
 
     /// Its lines.

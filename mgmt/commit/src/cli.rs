@@ -8,8 +8,8 @@ use shoal_module::cli::{Args, CliError, Command, Later, Output, Pace, Sink};
 use shoal_running::{Configuration, body, difference};
 
 use crate::commits::{CommitError, Commits, Owner};
-use crate::edit::Meant;
-use crate::transaction::{How, Looked, MOST_MINUTES, USUAL_MINUTES, What};
+use crate::edit::LineMeaning;
+use crate::transaction::{CommitSource, How, Looked, MOST_MINUTES, USUAL_MINUTES};
 use crate::view::{Checked, Comparison, Drift, Opened, Owners, Sentence};
 
 /// Commands of this crate.
@@ -103,8 +103,8 @@ fn configure(control: Rc<Control>, args: Args, sink: Sink) -> Later {
             let (engine, pace) = (commits.engine().map_err(failed)?, Pace::default());
             let mut sheet = commits.sheet(&engine, &owner, &pace).await.map_err(failed)?;
             match engine.meant(typed, &mut sheet).map_err(CliError::failed)? {
-                Meant::Edit(edit) => commits.push(&owner, vec![edit]).map_err(failed)?,
-                Meant::Nothing => return Ok(Output::view(Sentence("it is so already".to_owned()))),
+                LineMeaning::Edit(edit) => commits.push(&owner, vec![edit]).map_err(failed)?,
+                LineMeaning::Nothing => return Ok(Output::view(Sentence("it is so already".to_owned()))),
             }
             return Ok(Output::none());
         }
@@ -161,7 +161,8 @@ fn discard(control: Rc<Control>, _: Args, sink: Sink) -> Later {
 fn compare(control: Rc<Control>, args: Args, sink: Sink) -> Later {
     Box::pin(async move {
         let (commits, owner) = parts(&control, &sink)?;
-        let Looked { before, wanted, plan } = commits.look(&owner, &What::Candidate).await.map_err(failed)?;
+        let Looked { before, wanted, plan } =
+            commits.look(&owner, &CommitSource::Candidate).await.map_err(failed)?;
         let (name, old) = match args.opt::<u64>("revision")? {
             None => ("running-config".to_owned(), before.to_owned()),
             Some(number) => {
@@ -200,7 +201,7 @@ fn check(control: Rc<Control>, _: Args, sink: Sink) -> Later {
     Box::pin(async move {
         let (commits, owner) = parts(&control, &sink)?;
         let looked =
-            commits.look(&owner, &What::Candidate).await.and_then(Looked::checked).map_err(failed)?;
+            commits.look(&owner, &CommitSource::Candidate).await.and_then(Looked::checked).map_err(failed)?;
         Ok(Output::view(Checked::new(&looked.plan)))
     })
 }
@@ -208,7 +209,7 @@ fn check(control: Rc<Control>, _: Args, sink: Sink) -> Later {
 fn commit(control: Rc<Control>, args: Args, sink: Sink) -> Later {
     Box::pin(async move {
         let (commits, owner) = parts(&control, &sink)?;
-        let done = commits.commit(owner, What::Candidate, how(&args)?).await.map_err(failed)?;
+        let done = commits.commit(owner, CommitSource::Candidate, how(&args)?).await.map_err(failed)?;
         Ok(Output::view(crate::view::Committed::from(done)))
     })
 }
@@ -225,7 +226,8 @@ fn rollback(control: Rc<Control>, args: Args, sink: Sink) -> Later {
     Box::pin(async move {
         let (commits, owner) = parts(&control, &sink)?;
         if let Some(number) = args.opt::<u64>("revision")? {
-            let done = commits.commit(owner, What::Revision(number), how(&args)?).await.map_err(failed)?;
+            let done =
+                commits.commit(owner, CommitSource::Revision(number), how(&args)?).await.map_err(failed)?;
             return Ok(Output::view(crate::view::Committed::from(done)));
         }
         let changes = commits.roll_back_pending().await.map_err(failed)?;

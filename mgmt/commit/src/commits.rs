@@ -9,7 +9,7 @@ use shoal_module::cli::{Client, Pace};
 use shoal_module::{Control, InitError};
 use shoal_running::{Configuration, ConfigurationError, Settings};
 
-use crate::candidate::{Candidate, Edit, Sheet, edited};
+use crate::candidate::{Candidate, Edit, EditedConfig, edited};
 use crate::engine::{Engine, Failure};
 use crate::pending::{self, Pending};
 
@@ -278,7 +278,7 @@ impl Commits {
         Ok(())
     }
 
-    /// Who has candidates with how many changes, and since when.
+    /// The owners of candidates with how many changes, and since when.
     pub(crate) fn list(&self) -> Vec<(Owner, usize, std::time::SystemTime, bool)> {
         self.forget_closed();
         let exclusive = self.exclusive.borrow().clone();
@@ -295,10 +295,10 @@ impl Commits {
         engine: &'e Engine,
         owner: &Owner,
         pace: &Pace,
-    ) -> Result<Sheet<'e>, CommitError> {
+    ) -> Result<EditedConfig<'e>, CommitError> {
         let running = engine.running().await?;
         let wanted = self.wanted(owner, &running, pace).await?;
-        Ok(Sheet::new(&engine.kinds, &engine.control, &wanted, pace).await)
+        Ok(EditedConfig::new(&engine.kinds, &engine.control, &wanted, pace).await)
     }
 
     /// What a candidate leads to, from what the router is configured to be now.

@@ -7,7 +7,7 @@ use shoal_cli::words;
 use shoal_module::cli::Pace;
 use shoal_module::{Inverse, Phase};
 
-use crate::candidate::{Edit, Sheet};
+use crate::candidate::{Edit, EditedConfig};
 use crate::difference::{Side, difference};
 use crate::engine::Engine;
 use crate::kinds::Line;
@@ -15,7 +15,7 @@ use crate::names::Names;
 
 /// What a typed line means for a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Meant {
+pub(crate) enum LineMeaning {
     /// This change.
     Edit(Edit),
     /// Nothing: it is so already.
@@ -30,10 +30,11 @@ impl Engine {
     ///
     /// # Errors
     /// It is no command, or none that changes a configuration in a way that can be taken back; in words.
-    pub(crate) fn meant(&self, typed: &str, sheet: &mut Sheet<'_>) -> Result<Meant, String> {
+    pub(crate) fn meant(&self, typed: &str, sheet: &mut EditedConfig<'_>) -> Result<LineMeaning, String> {
         let full = self.cli.full_line(&self.control, typed).map_err(|complaint| complaint.to_string())?;
-        let goes =
-            |line: Line| Meant::Edit(Edit { kind: line.kind, was: Some(line.text.to_string()), now: None });
+        let goes = |line: Line| {
+            LineMeaning::Edit(Edit { kind: line.kind, was: Some(line.text.to_string()), now: None })
+        };
         let back = self.kinds.taken_back(&self.control, &full, &sheet.names);
         if let Some(line) = back.iter().find_map(|(kind, key)| sheet.taken_back(*kind, key)) {
             return Ok(goes(line));
@@ -47,7 +48,7 @@ impl Engine {
                 Ok(self.comes(&line, sheet))
             }
             // It takes back what is not there.
-            Err(_) if !back.is_empty() => Ok(Meant::Nothing),
+            Err(_) if !back.is_empty() => Ok(LineMeaning::Nothing),
             // `ip route del PREFIX via ...' takes back `ip route add PREFIX via ...'.
             Err(error) => match self.kinds.read(&self.control, &full.replacen(" del ", " add ", 1)) {
                 Ok(line) if sheet.has(&line.text) => Ok(goes(line)),
@@ -59,11 +60,11 @@ impl Engine {
         }
     }
 
-    /// The change that deletes a line, which may also be said by the command that takes it back.
+    /// The change that deletes a line, which may also be typed as the command that takes it back.
     ///
     /// # Errors
     /// There is no such line; in words.
-    pub(crate) fn deletes(&self, typed: &str, sheet: &mut Sheet<'_>) -> Result<Edit, String> {
+    pub(crate) fn deletes(&self, typed: &str, sheet: &mut EditedConfig<'_>) -> Result<Edit, String> {
         let typed = typed.trim();
         let full = self.cli.full_line(&self.control, typed).unwrap_or_else(|_| typed.to_owned());
         for text in [typed, full.as_str()] {
@@ -73,7 +74,7 @@ impl Engine {
             }
         }
         // `configure delete loopback interface intfc loop0' is the command `delete loopback interface intfc loop0'.
-        if let Ok(Meant::Edit(edit)) = self.meant(&format!("delete {typed}"), sheet)
+        if let Ok(LineMeaning::Edit(edit)) = self.meant(&format!("delete {typed}"), sheet)
             && edit.now.is_none()
         {
             return Ok(edit);
@@ -82,7 +83,7 @@ impl Engine {
     }
 
     /// The line that makes the interface which a command deletes.
-    fn deleted_interface(&self, command: &str, sheet: &Sheet<'_>) -> Option<Line> {
+    fn deleted_interface(&self, command: &str, sheet: &EditedConfig<'_>) -> Option<Line> {
         let last = words(command).pop()?;
         sheet.interfaces().find_map(|line| {
             let line = self.kinds.read(&self.control, line).ok()?;
@@ -107,11 +108,13 @@ impl Engine {
     }
 
     /// A line comes, or replaces the one about the same.
-    fn comes(&self, line: &Line, sheet: &mut Sheet<'_>) -> Meant {
+    fn comes(&self, line: &Line, sheet: &mut EditedConfig<'_>) -> LineMeaning {
         let now = Some(line.text.to_string());
         match sheet.same(line).filter(|_| !self.kinds.is_counted(line)) {
-            Some(there) if there.text == line.text => Meant::Nothing,
-            there => Meant::Edit(Edit { kind: line.kind, was: there.map(|line| line.text.to_string()), now }),
+            Some(there) if there.text == line.text => LineMeaning::Nothing,
+            there => {
+                LineMeaning::Edit(Edit { kind: line.kind, was: there.map(|line| line.text.to_string()), now })
+            }
         }
     }
 
@@ -164,7 +167,7 @@ impl Engine {
 }
 
 /// The line that is most like another one, as the end of a message.
-fn nearest_line(typed: &str, sheet: &Sheet<'_>) -> String {
+fn nearest_line(typed: &str, sheet: &EditedConfig<'_>) -> String {
     let common = |line: &&str| line.bytes().zip(typed.bytes()).take_while(|(a, b)| a == b).count();
     let best = sheet.lines().max_by_key(common).filter(|line| common(line) * 2 >= typed.len());
     best.map(|line| format!("; the nearest one is `{line}'")).unwrap_or_default()

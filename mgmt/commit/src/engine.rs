@@ -22,7 +22,7 @@ pub enum Fault {
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
+pub struct CommitStats {
     /// Steps, also those that only know how another one is undone.
     pub steps: usize,
     /// Commands that ran.
@@ -45,7 +45,7 @@ pub enum Failure {
         /// Why it failed.
         why: String,
         /// What became of the steps before.
-        back: Back,
+        back: RollbackOutcome,
     },
     /// The configuration cannot be read.
     #[error("the running configuration cannot be read: {0}")]
@@ -54,18 +54,18 @@ pub enum Failure {
 
 /// What became of the steps before one that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Back {
+pub enum RollbackOutcome {
     /// They are undone: the running configuration is what it was.
     Whole,
     /// They are undone, but these lines are not as they were: those that are missing and those that are too many.
     Differs(Vec<String>),
 }
 
-impl std::fmt::Display for Back {
+impl std::fmt::Display for RollbackOutcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Back::Whole => f.write_str("all is as it was before"),
-            Back::Differs(lines) => {
+            RollbackOutcome::Whole => f.write_str("all is as it was before"),
+            RollbackOutcome::Differs(lines) => {
                 write!(
                     f,
                     "what was done before was undone, but the running configuration is not what it was:"
@@ -129,7 +129,7 @@ impl Engine {
     ///
     /// # Errors
     /// It cannot be, or a step fails: then what was done before is undone.
-    pub async fn lead_to(&self, wanted: &str, fault: Fault) -> Result<Done, Failure> {
+    pub async fn lead_to(&self, wanted: &str, fault: Fault) -> Result<CommitStats, Failure> {
         let (pace, before) = (Pace::default(), self.running().await?);
         let plan = self.plan(&before, wanted, &pace).await;
         self.carry_out(&plan, &before, wanted, fault, &pace).await.map(|(done, _)| done)
@@ -143,7 +143,7 @@ impl Engine {
         wanted: &str,
         fault: Fault,
         pace: &Pace,
-    ) -> Result<(Done, Text), Failure> {
+    ) -> Result<(CommitStats, Text), Failure> {
         if !plan.errors.is_empty() {
             return Err(Failure::Refused(plan.errors.clone()));
         }
@@ -160,7 +160,7 @@ impl Engine {
             pace.give_way().await;
         }
         let (mut done, mut now) = (
-            Done { steps: plan.steps.len(), commands: plan.commands(), changes: plan.effects.len() },
+            CommitStats { steps: plan.steps.len(), commands: plan.commands(), changes: plan.effects.len() },
             self.running().await?,
         );
         // Some things go with others: an interface that goes down forgets its neighbours. What both configurations have
@@ -209,7 +209,7 @@ impl Engine {
     }
 
     /// Undoes steps, the last one first, and says whether all is as it was.
-    async fn undo(&self, done: &[Step], before: &str, pace: &Pace) -> Back {
+    async fn undo(&self, done: &[Step], before: &str, pace: &Pace) -> RollbackOutcome {
         for step in done.iter().rev() {
             if let Err((line, why)) = self.run(&step.undo).await {
                 // What is wrong then is seen below.
@@ -221,15 +221,15 @@ impl Engine {
         for attempt in [true, false] {
             let now = match self.running().await {
                 Ok(now) => now,
-                Err(error) => return Back::Differs(vec![error.to_string()]),
+                Err(error) => return RollbackOutcome::Differs(vec![error.to_string()]),
             };
             let rest = self.plan(&now, before, pace).await;
             if rest.steps.is_empty() && rest.errors.is_empty() {
-                return Back::Whole;
+                return RollbackOutcome::Whole;
             }
             if !attempt {
                 let lines = rest.steps.iter().map(|step| step.line.to_string()).chain(rest.errors);
-                return Back::Differs(lines.take(MOST_NAMED).collect());
+                return RollbackOutcome::Differs(lines.take(MOST_NAMED).collect());
             }
             for step in &rest.steps {
                 if let Err((line, why)) = self.run(&step.run).await {
@@ -238,7 +238,7 @@ impl Engine {
                 pace.give_way().await;
             }
         }
-        Back::Whole
+        RollbackOutcome::Whole
     }
 }
 

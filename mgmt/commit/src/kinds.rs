@@ -71,7 +71,7 @@ pub(crate) struct Line {
 
 /// What a line needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Need {
+pub(crate) struct Requirement {
     /// Its name.
     pub token: String,
     /// Whether the line can be there without it: then it only comes behind it.
@@ -338,20 +338,20 @@ impl Kinds {
     }
 
     /// What a line needs: the interfaces that it names, and what its form says.
-    pub(crate) fn needs(&self, line: &Line, names: &Names) -> Vec<Need> {
+    pub(crate) fn needs(&self, line: &Line, names: &Names) -> Vec<Requirement> {
         let Some(known) = self.all.get(line.kind) else { return Vec::new() };
         let mut all = Vec::new();
         for item in
             line.args.items().iter().filter(|item| known.interfaces.contains(&item.name) && !item.word)
         {
             let made_as = self.made_as(line.kind, line.args.text_of(item), names);
-            all.push(Need { token: interface_token(&made_as), soft: false });
+            all.push(Requirement { token: interface_token(&made_as), soft: false });
         }
         for item in line.args.items().iter().filter(|item| known.rests.contains(&item.name)) {
             // Any of these words may be an interface; no line makes one that is not.
             for name in words(line.args.text_of(item)) {
                 let made_as = self.made_as(line.kind, &name, names);
-                all.push(Need { token: interface_token(&made_as), soft: true });
+                all.push(Requirement { token: interface_token(&made_as), soft: true });
             }
         }
         for template in known.kind.needs {
@@ -361,7 +361,7 @@ impl Kinds {
             };
             let token = self.token(&template, line, names);
             if !token.is_empty() {
-                all.push(Need { token, soft });
+                all.push(Requirement { token, soft });
             }
         }
         all

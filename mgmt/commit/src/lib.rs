@@ -23,7 +23,7 @@ mod view;
 
 pub use api::API;
 pub use commits::Commits;
-pub use engine::{Back, Done, Engine, Failure, Fault};
+pub use engine::{CommitStats, Engine, Failure, Fault, RollbackOutcome};
 pub use kinds::{Kinds, NoKind};
 
 use shoal_module::Module;

@@ -8,7 +8,7 @@ use shoal_module::cli::Pace;
 
 use crate::candidate::Edit;
 use crate::commits::{CommitError, Commits, Owner};
-use crate::edit::{MOST_FAULTS, Meant};
+use crate::edit::{LineMeaning, MOST_FAULTS};
 
 /// A file beyond this is no file of lines.
 const MOST_BYTES: u64 = 64 << 20;
@@ -60,8 +60,8 @@ pub(crate) async fn merge(
         }
         let meant = engine.meant(line, &mut sheet);
         let done = meant.and_then(|meant| match meant {
-            Meant::Nothing => Ok(()),
-            Meant::Edit(edit) => {
+            LineMeaning::Nothing => Ok(()),
+            LineMeaning::Edit(edit) => {
                 sheet.apply(&edit)?;
                 edits.push(edit);
                 Ok(())

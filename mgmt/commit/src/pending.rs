@@ -23,7 +23,7 @@ pub(crate) struct Pending {
     pub number: u64,
     /// Who committed.
     pub user: String,
-    /// What the user said of it.
+    /// The user's comment.
     pub comment: String,
     /// When it goes back.
     pub until: SystemTime,

@@ -14,7 +14,7 @@ use shoal_module::cli::{Args, Pace};
 use shoal_module::{Change, Class, Control, Inverse, LineKind, Phase};
 
 use crate::difference::{At, Difference, Side, difference};
-use crate::kinds::{Kinds, Line, Need, interface_token};
+use crate::kinds::{Kinds, Line, Requirement, interface_token};
 use crate::names::Names;
 use crate::template::fill;
 
@@ -42,7 +42,7 @@ pub(crate) struct Step {
 
 /// What becomes of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum LineOutcome {
     /// It comes.
     Added,
     /// It goes.
@@ -56,7 +56,7 @@ pub(crate) enum Fate {
 /// What becomes of a line, and what that interrupts.
 #[derive(Debug, Clone)]
 pub(crate) struct Effect {
-    pub fate: Fate,
+    pub fate: LineOutcome,
     pub line: Rc<str>,
     pub class: Class,
 }
@@ -227,7 +227,7 @@ impl Planner<'_> {
         if affected.is_empty() && owners.is_empty() && self.again.is_empty() {
             return;
         }
-        let mut lines: Vec<(usize, Line, Vec<Need>, Vec<String>)> = Vec::new();
+        let mut lines: Vec<(usize, Line, Vec<Requirement>, Vec<String>)> = Vec::new();
         let new_place: BTreeMap<usize, usize> = kept.iter().copied().collect();
         for place in new_place.keys() {
             let text = self.old.lines.get(*place).copied().unwrap_or_default();
@@ -268,7 +268,7 @@ impl Planner<'_> {
                     insert(&mut self.again, *place);
                     continue;
                 }
-                let is_hit = |need: &Need| {
+                let is_hit = |need: &Requirement| {
                     let is_new = came.contains(&need.token) && !went.contains(&need.token);
                     affected.contains(&need.token) && (need.soft || !is_new)
                 };
@@ -370,25 +370,26 @@ impl Planner<'_> {
                 line: Rc::clone(&at.line.text),
             };
             plan.steps.push(step);
-            let fate = if self.again.contains_key(&at.place) { Fate::Again } else { Fate::Removed };
+            let fate =
+                if self.again.contains_key(&at.place) { LineOutcome::Again } else { LineOutcome::Removed };
             plan.effects.push(Effect { fate, line: Rc::clone(&at.line.text), class: self.class(&at.line) });
         }
-        enum Coming {
+        enum LineChange {
             New(At),
             Again(At),
             Changed(At, At),
         }
-        let mut coming: Vec<((Phase, shoal_module::Place, usize), usize, Coming)> = Vec::new();
+        let mut coming: Vec<((Phase, shoal_module::Place, usize), usize, LineChange)> = Vec::new();
         for at in std::mem::take(&mut self.added) {
-            coming.push((kinds.order(&at.line), at.place, Coming::New(at)));
+            coming.push((kinds.order(&at.line), at.place, LineChange::New(at)));
         }
         for at in removed {
             if let Some(place) = self.again.get(&at.place) {
-                coming.push((kinds.order(&at.line), *place, Coming::Again(At { place: *place, ..at })));
+                coming.push((kinds.order(&at.line), *place, LineChange::Again(At { place: *place, ..at })));
             }
         }
         for (old, new) in std::mem::take(&mut self.changed) {
-            coming.push((kinds.order(&new.line), new.place, Coming::Changed(old, new)));
+            coming.push((kinds.order(&new.line), new.place, LineChange::Changed(old, new)));
         }
         coming.sort_by_key(|(order, place, _)| (*order, *place));
         let mut named = false;
@@ -398,7 +399,7 @@ impl Planner<'_> {
                 self.name(&mut names, &mut plan);
             }
             match what {
-                Coming::New(at) => {
+                LineChange::New(at) => {
                     let undo = self.inverse(&at.line, &names);
                     let line = Rc::clone(&at.line.text);
                     plan.steps.push(Step {
@@ -406,9 +407,9 @@ impl Planner<'_> {
                         undo,
                         line: Rc::clone(&line),
                     });
-                    plan.effects.push(Effect { fate: Fate::Added, line, class: Class::Live });
+                    plan.effects.push(Effect { fate: LineOutcome::Added, line, class: Class::Live });
                 }
-                Coming::Again(at) => {
+                LineChange::Again(at) => {
                     // Interfaces may have other names by now.
                     let text = self.new.lines.get(at.place).copied().unwrap_or_default().to_owned();
                     let undo = match self.kinds.read(self.control, &text) {
@@ -417,7 +418,7 @@ impl Planner<'_> {
                     };
                     plan.steps.push(Step { run: Run::Command(text), undo, line: at.line.text });
                 }
-                Coming::Changed(old, new) => self.change(&old.line, &new.line, &mut plan),
+                LineChange::Changed(old, new) => self.change(&old.line, &new.line, &mut plan),
             }
         }
         if !named {
@@ -444,7 +445,11 @@ impl Planner<'_> {
             plan.steps.extend(back.into_iter().rev().map(|undo| step(Run::Nothing, Run::Command(undo))));
             plan.steps.extend(there.into_iter().map(|run| step(Run::Command(run), Run::Nothing)));
         }
-        plan.effects.push(Effect { fate: Fate::Changed, line: Rc::clone(&new.text), class: self.class(new) });
+        plan.effects.push(Effect {
+            fate: LineOutcome::Changed,
+            line: Rc::clone(&new.text),
+            class: self.class(new),
+        });
     }
 
     fn name_back(&self, removed: &[At], names: &mut Names, plan: &mut Plan) {
@@ -474,6 +479,6 @@ fn push_names(steps: Vec<(String, String)>, plan: &mut Plan) {
     for (run, undo) in steps {
         let line: Rc<str> = run.as_str().into();
         plan.steps.push(Step { run: Run::Command(run), undo: Run::Command(undo), line: Rc::clone(&line) });
-        plan.effects.push(Effect { fate: Fate::Changed, line, class: Class::Live });
+        plan.effects.push(Effect { fate: LineOutcome::Changed, line, class: Class::Live });
     }
 }

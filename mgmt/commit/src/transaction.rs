@@ -34,7 +34,7 @@ pub(crate) struct How {
 
 /// What is to be committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum CommitSource {
     /// The owner's candidate.
     Candidate,
     /// What was saved as this revision.
@@ -91,12 +91,12 @@ impl Commits {
     }
 
     /// What a commit would do; nothing is changed.
-    pub(crate) async fn look(&self, owner: &Owner, what: &What) -> Result<Looked, CommitError> {
+    pub(crate) async fn look(&self, owner: &Owner, what: &CommitSource) -> Result<Looked, CommitError> {
         let (engine, pace) = (self.engine()?, Pace::default());
         let before = engine.running().await?;
         let wanted = match what {
-            What::Candidate => self.wanted(owner, &before, &pace).await?,
-            What::Revision(number) => self.configuration()?.revision(*number).await?,
+            CommitSource::Candidate => self.wanted(owner, &before, &pace).await?,
+            CommitSource::Revision(number) => self.configuration()?.revision(*number).await?,
         };
         let plan = engine.plan(&before, &wanted, &pace).await;
         Ok(Looked { before, wanted, plan })
@@ -106,13 +106,13 @@ impl Commits {
     pub(crate) async fn commit(
         self: &Rc<Self>,
         owner: Owner,
-        what: What,
+        what: CommitSource,
         how: How,
     ) -> Result<Committed, CommitError> {
         self.may_change(&owner)?;
         // Going back to a revision also goes back from a commit that waits.
         if let Some(pending) = &*self.pending.borrow()
-            && what == What::Candidate
+            && what == CommitSource::Candidate
         {
             return Err(CommitError::Pending(pending.why()));
         }
@@ -125,7 +125,7 @@ impl Commits {
     async fn run(
         self: &Rc<Self>,
         owner: Owner,
-        what: What,
+        what: CommitSource,
         how: How,
         committing: Committing,
     ) -> Result<Committed, CommitError> {
@@ -159,7 +159,7 @@ impl Commits {
             let back = back.map_or_else(|e| e.to_string(), |_| "all is as it was before".to_owned());
             return Err(CommitError::NotSaved(error.to_string(), back));
         }
-        if what == What::Candidate {
+        if what == CommitSource::Candidate {
             self.close(&owner);
         }
         committed.milliseconds = begun.elapsed().as_millis() as u64;

@@ -7,7 +7,7 @@ use shoal_module::Class;
 use shoal_running::Difference;
 
 use crate::commits::Commits;
-use crate::plan::{Effect, Fate, Plan};
+use crate::plan::{Effect, LineOutcome, Plan};
 use crate::transaction;
 
 /// A sentence.
@@ -57,10 +57,10 @@ pub(crate) struct Row {
 impl From<&Effect> for Row {
     fn from(effect: &Effect) -> Row {
         let change = match effect.fate {
-            Fate::Added => "add",
-            Fate::Removed => "delete",
-            Fate::Changed => "change",
-            Fate::Again => "again",
+            LineOutcome::Added => "add",
+            LineOutcome::Removed => "delete",
+            LineOutcome::Changed => "change",
+            LineOutcome::Again => "again",
         };
         let (class, interrupts) = match effect.class {
             Class::Live => ("live", ""),

@@ -4,7 +4,7 @@ use crate::lex::Source;
 use shoal_module::config::At;
 use std::fmt;
 
-/// Longer lists help nobody; the rest is counted.
+/// Longer lists are of no use; the rest is counted.
 const MAX_SHOWN: usize = 50;
 /// Characters of a source line that are shown around the mistake.
 const WINDOW: usize = 100;

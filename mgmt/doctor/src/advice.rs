@@ -36,7 +36,7 @@ pub(crate) struct Way {
     pub note: Option<String>,
 }
 
-/// What is said of a port.
+/// Facts and advice of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Advice {
     pub state: State,
@@ -90,7 +90,7 @@ impl Advice {
                         .into(),
                 );
             }
-            // The words that would take it whole are nobody's next command.
+            // The command that would take it whole does not apply here.
             let ways = ways.into_iter().map(|way| Way { command: None, ..way }).collect();
             return Self { state: State::LeftAlone, why, ways, share, before: None };
         }

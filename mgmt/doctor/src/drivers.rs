@@ -109,7 +109,7 @@ static MODELS: &[(u16, u16, &str)] = &[
     (0x1af4, 0x1000, "virtio"), (0x1af4, 0x1041, "virtio"), (0x15ad, 0x07b0, "vmxnet3"), (0x1ae0, 0x0042, "gVNIC"),
 ];
 
-/// The name of a PCI device; its numbers where nobody knows one.
+/// The name of a PCI device; its numbers where the name is unknown.
 pub(crate) fn model(vendor: u16, device: u16) -> String {
     let known = MODELS.iter().find(|(v, d, _)| (*v, *d) == (vendor, device));
     known.map_or_else(|| format!("{vendor:04x}:{device:04x}"), |(_, _, name)| (*name).to_owned())

@@ -1,6 +1,6 @@
 //! What the machine lacks or has, what it would buy, and what to type.
 //!
-//! A figure stands here only if somebody measured it, with who did.
+//! A figure stands here only if it was measured, with its source.
 
 use std::fmt::Write;
 

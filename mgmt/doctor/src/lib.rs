@@ -30,7 +30,7 @@ use std::path::PathBuf;
 pub const SUBSETS: [&str; 7] =
     ["hugepages", "thp", "governor", "busy-poll", "vfio", "vfio-noiommu", "vhost-net"];
 
-/// What the two commands are told of the world; the rest they read below `root`.
+/// What the two commands are given as facts; the rest they read below `root`.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     /// Where `/proc`, `/sys` and the others are: `/` in life.

@@ -116,7 +116,7 @@ impl Ports {
         let is_one = |n: &OsString| n.len() <= NAME && root.is_folder(Path::new(NET).join(n));
         let mut names: Vec<OsString> = root.names(NET).into_iter().filter(is_one).collect();
         let here = names_of_process(root);
-        // A process in a new network namespace sees the /sys of the one it came from until it is mounted anew.
+        // A process in a new network namespace sees the /sys of the one it came from until it is mounted again.
         let other_namespace = here.as_ref().is_some_and(|here| here.iter().ne(&names));
         if let Some(here) = here.filter(|_| other_namespace) {
             names = here.into_iter().collect();

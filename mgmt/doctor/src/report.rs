@@ -10,7 +10,7 @@ use crate::ports::{Card, Kind, Port, Ports};
 use crate::reach::{Holds, Reach};
 use crate::root::{Root, Unread};
 
-/// A port and what is said of it.
+/// A port and its facts.
 #[derive(Debug, Serialize)]
 pub(crate) struct PortReport {
     #[serde(flatten)]

@@ -12,8 +12,8 @@ use crate::{Metrics, USUAL};
 pub static COMMANDS: &[Command] = &[
     Command::new("set metrics listen <address:ip-port>", "Serve counters to Prometheus there", set)
         .doc(
-            "`http://ADDRESS/metrics` has all counters; `?format=vpp` those of VPP's exporter, by its names. Nobody is \
-             asked for a password, so an address of this machine alone (127.0.0.1:9482, [::1]:9482) is safest. \
+            "`http://ADDRESS/metrics` has all counters; `?format=vpp` those of VPP's exporter, by its names. No password is \
+             asked for, so an address of this machine alone (127.0.0.1:9482, [::1]:9482) is safest. \
              `metrics { listen 127.0.0.1:9482 }` in the start-up file says the same.",
         ),
     Command::new("set metrics disable", "Serve counters to Prometheus no more", disable)

@@ -11,7 +11,7 @@ use shoal_stats_client::Client;
 use crate::scrape::Scraper;
 use crate::server::{Figures, Server};
 
-/// Why nobody listens there; whoever listened before still does.
+/// Why it cannot listen there; the previous listener stays.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
     /// The address cannot be had.
@@ -72,7 +72,9 @@ impl Metrics {
         let server =
             Server::start(listener, scraper, Arc::clone(&self.figures)).map_err(MetricsError::Thread)?;
         if !address.ip().to_canonical().is_loopback() {
-            tracing::warn!("metrics on {address}: whoever can reach this address can read all counters");
+            tracing::warn!(
+                "metrics on {address}: every host that can reach this address can read all counters"
+            );
         }
         *self.server.borrow_mut() = Some(server);
         Ok(())

@@ -88,7 +88,7 @@ fn alone(n: u64) -> impl Iterator<Item = ([(&'static str, &'static str); 0], u64
     std::iter::once(([], n))
 }
 
-/// Names of objects, fit for labels; without those that are nobody's any more.
+/// Names of objects, fit for labels; without those of deleted objects.
 fn objects(value: Option<&Value>) -> Vec<Option<String>> {
     let Some(Value::Names(names)) = value else { return Vec::new() };
     let fit =

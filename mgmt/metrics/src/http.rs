@@ -144,7 +144,7 @@ pub fn refusal(why: Refusal) -> String {
 pub const TEXT: &str = "text/plain; charset=utf-8";
 
 fn lines(status: &str, more: &str, content_type: &str, length: usize) -> String {
-    // RFC 9110 6.6.1: who has a clock says the date.
+    // RFC 9110 6.6.1: a server with a clock sends the date.
     let date = httpdate::fmt_http_date(SystemTime::now());
     format!(
         "HTTP/1.1 {status}\r\nDate: {date}\r\n{more}Content-Type: {content_type}\r\nContent-Length: {length}\r\n\

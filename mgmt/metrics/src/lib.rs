@@ -34,7 +34,7 @@ const SECTION: Section = Section {
     body: Body::Keys(&[Key::new(
         "listen",
         Kind::Word,
-        "address and port; default 127.0.0.1:9482. Nobody is asked for a password",
+        "address and port; default 127.0.0.1:9482. No password is asked for",
     )]),
 };
 

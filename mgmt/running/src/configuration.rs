@@ -13,7 +13,7 @@ use shoal_module::{Control, InitError};
 use crate::difference::{Difference, difference};
 use crate::gather::{Text, gather};
 use crate::saved::{Saved, body};
-use crate::store::{Outcome, Revision, Store, StoreError, Who};
+use crate::store::{Outcome, Revision, SaveOrigin, Store, StoreError};
 
 /// What the start-up file says; the daemon puts it on the shelf.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,7 +218,7 @@ impl Configuration {
         }
         let _saving = Saving(self);
         let save = move || {
-            let who = Who { user: &user, comment: &comment };
+            let who = SaveOrigin { user: &user, comment: &comment };
             store.save(&commands, SystemTime::now(), who)
         };
         let outcome = aside(save).await?;

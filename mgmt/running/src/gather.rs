@@ -46,7 +46,8 @@ impl Drop for Text {
 /// meanwhile may be in it or not.
 ///
 /// # Errors
-/// There is no list of modules, a module lacks what it reads its part from, there is no memory, or whoever asked has left; in words.
+/// There is no list of modules, a module lacks what it reads its part from, there is no memory, or the client has left;
+/// in words.
 pub async fn gather(control: &Control, sink: Option<&Sink>) -> Result<Text, String> {
     let (pace, mut text) = (Pace::default(), Text::default());
     for piece in pieces(control, &pace).await? {

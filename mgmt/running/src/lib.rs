@@ -1,8 +1,8 @@
 //! The router's configuration: what it is now, what was saved, and what is different.
 //!
 //! Each module writes the commands that rebuild it ([`shoal_module::Running`]). This crate gathers them piece by piece
-//! ([`gather`]), keeps them on disk so that no crash leaves half of anything there ([`Store`]), and compares. Who reads
-//! the commands again is the daemon: it has the command line.
+//! ([`gather`]), keeps them on disk so that no crash leaves half of anything there ([`Store`]), and compares. The
+//! daemon reads the commands again: it has the command line.
 #![forbid(unsafe_code)]
 
 mod cli;
@@ -17,7 +17,7 @@ pub use configuration::{Configuration, ConfigurationError, Restoring, Settings};
 pub use difference::{Difference, difference};
 pub use gather::{Text, gather};
 pub use saved::{Origin, Saved, body};
-pub use store::{Outcome, Revision, Store, StoreError, Who};
+pub use store::{Outcome, Revision, SaveOrigin, Store, StoreError};
 
 use shoal_module::Module;
 use shoal_module::config::{Body, Effect, Key, Kind, Section};

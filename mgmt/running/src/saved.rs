@@ -16,7 +16,7 @@ pub struct Origin {
     pub added: usize,
     /// Lines that the one before had.
     pub removed: usize,
-    /// What the user said of it.
+    /// The user's comment.
     pub comment: String,
 }
 

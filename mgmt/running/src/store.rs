@@ -80,7 +80,7 @@ pub struct Revision {
 
 /// Who saves, and why.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Who<'a> {
+pub struct SaveOrigin<'a> {
     /// The user.
     pub user: &'a str,
     /// What the user says of it.
@@ -167,7 +167,7 @@ impl Store {
     ///
     /// # Errors
     /// Something could not be written: all is as it was then.
-    pub fn save(&self, commands: &str, now: SystemTime, who: Who<'_>) -> Result<Outcome, StoreError> {
+    pub fn save(&self, commands: &str, now: SystemTime, who: SaveOrigin<'_>) -> Result<Outcome, StoreError> {
         let all = self.revisions()?;
         let last = all.last().map_or(0, |r| r.number);
         if let Some(saved) = self.read()?

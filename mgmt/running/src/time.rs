@@ -3,14 +3,14 @@
 use std::time::{Duration, SystemTime};
 
 /// A time of the calendar, in UTC.
-struct Civil {
+struct CalendarTime {
     year: u64,
     month: u64,
     day: u64,
     secs: u64,
 }
 
-fn civil(since: Duration) -> Civil {
+fn civil(since: Duration) -> CalendarTime {
     let (days, secs) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
     // Years that begin in March end with the leap day (Howard Hinnant's civil_from_days).
     let z = days + 719_468;
@@ -20,12 +20,12 @@ fn civil(since: Duration) -> Civil {
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
-    Civil { year: year + era * 400 + u64::from(month <= 2), month, day, secs }
+    CalendarTime { year: year + era * 400 + u64::from(month <= 2), month, day, secs }
 }
 
 /// `2026-11-22T14:00:00Z`.
 pub(crate) fn stamp(time: SystemTime) -> String {
-    let Civil { year, month, day, secs } =
+    let CalendarTime { year, month, day, secs } =
         civil(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
     let (hour, minute, second) = (secs / 3600, secs / 60 % 60, secs % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")

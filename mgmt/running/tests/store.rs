@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use shoal_running::{Outcome, Store, StoreError, Who, body};
+use shoal_running::{Outcome, SaveOrigin, Store, StoreError, body};
 
 fn at(secs: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(secs)
@@ -41,7 +41,7 @@ fn nothing_is_made_before_something_is_saved() {
     assert_eq!(store.revisions().unwrap(), []);
     assert!(matches!(store.read_revision(1), Err(StoreError::NoRevision { number: 1, nearest: None })));
     assert!(!directory.exists());
-    assert_eq!(store.save("a\n", at(0), Who::default()).unwrap(), Outcome::Saved(1));
+    assert_eq!(store.save("a\n", at(0), SaveOrigin::default()).unwrap(), Outcome::Saved(1));
     assert_eq!(files(&directory), ["revisions", "startup.cli"]);
     assert_eq!((mode(&directory), mode(&directory.join("startup.cli"))), (0o750, 0o640));
     assert_eq!(mode(&directory.join("revisions/000001-19700101T000000Z.cli")), 0o640);
@@ -51,8 +51,8 @@ fn nothing_is_made_before_something_is_saved() {
 fn what_is_saved_is_read_again_and_older_ones_stay() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), 50);
-    assert_eq!(store.save("one\n", at(0), Who::default()).unwrap(), Outcome::Saved(1));
-    assert_eq!(store.save("two\n", at(86_400), Who::default()).unwrap(), Outcome::Saved(2));
+    assert_eq!(store.save("one\n", at(0), SaveOrigin::default()).unwrap(), Outcome::Saved(1));
+    assert_eq!(store.save("two\n", at(86_400), SaveOrigin::default()).unwrap(), Outcome::Saved(2));
     let saved = store.read().unwrap().unwrap();
     assert_eq!((body(&saved.text), saved.cut), ("two\n", false));
     assert!(
@@ -62,9 +62,9 @@ fn what_is_saved_is_read_again_and_older_ones_stay() {
     );
     assert_eq!(body(&store.read_revision(1).unwrap()), "one\n");
     // The same once more is no revision; what somebody has changed in between is put right.
-    assert_eq!(store.save("two\n", at(86_401), Who::default()).unwrap(), Outcome::Same(2));
+    assert_eq!(store.save("two\n", at(86_401), SaveOrigin::default()).unwrap(), Outcome::Same(2));
     fs::write(folder.path().join("startup.cli"), "comment mine\n").unwrap();
-    assert_eq!(store.save("two\n", at(86_402), Who::default()).unwrap(), Outcome::Saved(3));
+    assert_eq!(store.save("two\n", at(86_402), SaveOrigin::default()).unwrap(), Outcome::Saved(3));
     let all = store.revisions().unwrap();
     let told: Vec<(u64, &str)> = all.iter().map(|r| (r.number, r.time.as_str())).collect();
     assert_eq!(told, [(1, "1970-01-01T00:00:00Z"), (2, "1970-01-02T00:00:00Z"), (3, "1970-01-02T00:00:02Z")]);
@@ -81,7 +81,7 @@ fn the_oldest_revisions_give_way() {
         fs::write(folder.path().join("revisions").join(foreign), "").unwrap();
     }
     for n in 1..=7 {
-        assert_eq!(store.save(&format!("{n}\n"), at(n), Who::default()).unwrap(), Outcome::Saved(n));
+        assert_eq!(store.save(&format!("{n}\n"), at(n), SaveOrigin::default()).unwrap(), Outcome::Saved(n));
     }
     let numbers: Vec<u64> = store.revisions().unwrap().iter().map(|r| r.number).collect();
     assert_eq!(numbers, [5, 6, 7]);
@@ -93,7 +93,7 @@ fn what_a_crash_left_behind_does_not_stop_the_next_write() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), 50);
     fs::write(folder.path().join("startup.new"), "half of someth").unwrap();
-    assert_eq!(store.save("a\n", at(0), Who::default()).unwrap(), Outcome::Saved(1));
+    assert_eq!(store.save("a\n", at(0), SaveOrigin::default()).unwrap(), Outcome::Saved(1));
     assert_eq!(files(folder.path()), ["revisions", "startup.cli"]);
 }
 
@@ -101,14 +101,14 @@ fn what_a_crash_left_behind_does_not_stop_the_next_write() {
 fn what_cannot_be_written_leaves_everything_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), 50);
-    store.save("old\n", at(0), Who::default()).unwrap();
-    // Whoever runs the tests may write everywhere: a directory stands where the file is to be.
+    store.save("old\n", at(0), SaveOrigin::default()).unwrap();
+    // Root runs the tests and may write everywhere: a directory stands where the file is to be.
     let startup = folder.path().join("startup.cli");
     let aside: PathBuf = folder.path().join("kept");
     fs::rename(&startup, &aside).unwrap();
     fs::create_dir(&startup).unwrap();
     fs::write(startup.join("x"), "").unwrap();
-    let error = store.save("new\n", at(1), Who::default()).unwrap_err().to_string();
+    let error = store.save("new\n", at(1), SaveOrigin::default()).unwrap_err().to_string();
     assert!(error.contains("startup.cli"), "{error}");
     fs::remove_dir_all(&startup).unwrap();
     fs::rename(&aside, &startup).unwrap();
@@ -120,7 +120,7 @@ fn what_cannot_be_written_leaves_everything_as_it_was() {
 #[test]
 fn a_directory_that_cannot_be_made_is_named_with_what_to_do() {
     let store = store(Path::new("/dev/null/shoal"), 50);
-    let error = store.save("a\n", at(0), Who::default()).unwrap_err().to_string();
+    let error = store.save("a\n", at(0), SaveOrigin::default()).unwrap_err().to_string();
     assert!(
         error.contains("/dev/null/shoal") && error.contains("configuration { directory PATH }"),
         "{error}"
@@ -140,8 +140,9 @@ fn a_full_disk_leaves_the_old_file() {
         return;
     }
     let store = store(folder.path(), 50);
-    let small = store.save("old\n", at(0), Who::default());
-    let large = store.save(&"# a long line of a large configuration\n".repeat(4096), at(1), Who::default());
+    let small = store.save("old\n", at(0), SaveOrigin::default());
+    let large =
+        store.save(&"# a long line of a large configuration\n".repeat(4096), at(1), SaveOrigin::default());
     let read = store.read().map(|saved| body(&saved.unwrap().text).to_owned());
     let (left, revisions) = (files(folder.path()), store.revisions().map(|r| r.len()));
     let unmounted = std::process::Command::new("umount").arg(folder.path()).status();

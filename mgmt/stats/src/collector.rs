@@ -1,4 +1,4 @@
-//! The figures that nobody counts packet by packet: heartbeat, rates, memory; taken every update interval.
+//! The figures that are not counted packet by packet: heartbeat, rates, memory; taken every update interval.
 
 use std::io;
 use std::sync::atomic::Ordering;

@@ -90,7 +90,7 @@ impl Stats {
         }
     }
 
-    /// Removes the socket's file: clients watch for that and connect anew.
+    /// Removes the socket's file: clients watch for that and reconnect.
     pub fn close(&self) {
         self.socket.borrow_mut().take();
     }
@@ -160,7 +160,7 @@ pub fn start(control: &Rc<Control>) -> Result<(), InitError> {
     });
     stats.refresh();
     let (changed, changes) = channel(1);
-    // Full means that a change is told already.
+    // Full means that a change is announced already.
     graph.counters().observe(move || {
         let _ = changed.try_send(());
     });

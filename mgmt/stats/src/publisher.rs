@@ -36,7 +36,7 @@ pub struct Plan {
     segment: SharedSegment,
 }
 
-/// A directory in the segment that nobody is led to yet.
+/// A directory in the segment that no header points to yet.
 #[derive(Debug)]
 pub struct Laid {
     generation: u64,

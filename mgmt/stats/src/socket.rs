@@ -18,7 +18,7 @@ use shoal_module::door::{FileError, SocketFile};
 /// Clients that may wait to be served, as in VPP.
 const BACKLOG: i32 = 5;
 
-/// From now on nobody can open or map the segment for writing; what is mapped already stays as it is. The
+/// From now on no process can open or map the segment for writing; what is mapped already stays as it is. The
 /// permissions of a memfd would let every client open it again for writing.
 ///
 /// Tells whether the kernel can do that; it can since Linux 5.1.
@@ -28,7 +28,7 @@ pub fn seal(segment: &SharedSegment) -> bool {
     fcntl(segment.fd(), FcntlArg::F_ADD_SEALS(seal)).is_ok()
 }
 
-/// Makes the socket, for its owner and group only. A file that nobody listens on any more is replaced.
+/// Makes the socket, for its owner and group only. A file without a listener is replaced.
 pub fn open(path: &Path, gid: Option<u32>) -> Result<(Async<UnixListener>, SocketFile), FileError> {
     let probe = |path: &Path| Ok(connect(seqpacket()?.as_raw_fd(), &UnixAddr::new(path)?)?);
     SocketFile::place(path, gid, probe, |path| {

@@ -146,7 +146,7 @@ fn whole(counters: &[shoal_stats_client::Counter]) {
 }
 
 #[test]
-fn a_client_follows_a_router_that_is_started_anew() {
+fn a_client_follows_a_router_that_restarts() {
     let router = Router::new(false);
     let mut client = connect(&router);
     assert!(client.heartbeat().unwrap() > 0);
@@ -168,12 +168,12 @@ fn a_client_follows_a_router_that_is_started_anew() {
 }
 
 #[test]
-fn nobody_at_the_socket_is_an_error_that_names_it() {
+fn a_socket_without_a_listener_is_an_error_that_names_it() {
     let error = Client::connect(Path::new("/no/such/stats.sock")).unwrap_err();
     assert!(error.to_string().contains("/no/such/stats.sock"), "{error}");
 }
 
-/// The segment runs full while names come; the directory before stays, nobody dies, and readers see numbers.
+/// The segment runs full while names come; the directory before stays, no thread dies, and readers see numbers.
 #[test]
 fn a_full_segment_is_an_error() {
     let router = Router::with_bytes(false, 200 << 20);

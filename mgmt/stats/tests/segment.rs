@@ -67,7 +67,7 @@ impl Readable for Router {
 }
 
 #[derive(Debug, Clone)]
-struct Found {
+struct ReadEntry {
     kind: u32,
     value: u64,
 }
@@ -99,20 +99,20 @@ impl Reader {
         (at, len)
     }
 
-    fn directory(&self) -> Vec<(String, Found)> {
+    fn directory(&self) -> Vec<(String, ReadEntry)> {
         assert_eq!((self.u64(0), self.u64(24), self.u64(40)), (2, 0, 0), "version, in progress, unused");
         let (at, len) = self.vector(self.u64(32));
         let entry = |i: u64| {
             let name = self.bytes(at + i * 144 + 16, 128);
             let end = name.iter().position(|b| *b == 0).expect("names end with a zero");
             assert!(end > 0, "there are no holes");
-            let found = Found { kind: self.u32(at + i * 144), value: self.u64(at + i * 144 + 8) };
+            let found = ReadEntry { kind: self.u32(at + i * 144), value: self.u64(at + i * 144 + 8) };
             (String::from_utf8(name[..end].to_vec()).unwrap(), found)
         };
         (0..len).map(entry).collect()
     }
 
-    fn find(&self, name: &str) -> Found {
+    fn find(&self, name: &str) -> ReadEntry {
         let all = self.directory();
         let found = all.iter().find(|(n, _)| n == name);
         found.unwrap_or_else(|| panic!("{name} is not among {all:?}")).1.clone()

@@ -32,7 +32,7 @@ pub static COMMANDS: &[Command] = &[
     .doc(
         "Packets that match the rule take these paths, on interfaces the policy is attached to. What the rule leaves \
          out is not asked. Its family is that of its prefixes or of the next hop, or the one that is named. `add` with \
-         the number of a policy adds paths to it; its rule need not be said again. Paths are those of `ip route`.",
+         the number of a policy adds paths to it; its rule need not be repeated. Paths are those of `ip route`.",
     ),
     Command::new(
         "abf attach {ip4 | ip6} [del] policy <policy:abf-policy> [priority <priority:u32>] <interface>",
@@ -72,7 +72,7 @@ fn policy_ids(control: &Control, _: &str) -> Vec<String> {
     abf.policies().iter().map(|p| p.id.to_string()).collect()
 }
 
-/// The rule that was said, or that of the policy when none was.
+/// The rule that was given, or that of the policy when none was.
 fn rule_of(abf: &Abf, id: u32, args: &Args) -> Result<Rule, CliError> {
     let named = match (args.has("ip4"), args.has("ip6")) {
         (true, _) => Some(Family::Ip4),

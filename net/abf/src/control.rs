@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_adj::Family;
-use shoal_fib::{Fib, Held, Path, PathState, Via};
+use shoal_fib::{Fib, HeldPathList, Path, PathState, Via};
 use shoal_graph::counter::Combined;
 use shoal_graph::{FeatureSpec, Graph, PacketNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
@@ -25,7 +25,7 @@ const MOST_ATTACHED: usize = 1 << 10;
 
 struct Policy {
     rule: Rule,
-    held: Held,
+    held: HeldPathList,
     counter: u32,
 }
 

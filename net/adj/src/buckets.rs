@@ -80,7 +80,7 @@ impl Buckets {
             if let Some(cell) = self.arena.get((block.base + i) as usize)
                 && cell.load(Ordering::Relaxed) != *member
             {
-                // Release: whoever finds the member finds its record.
+                // Release: a reader that finds the member finds its record.
                 cell.store(*member, Ordering::Release);
                 self.stores += 1;
             }

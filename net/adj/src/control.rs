@@ -230,7 +230,7 @@ impl Adjacencies {
     /// The edge of a link's rewrite node to an interface's output node.
     ///
     /// # Errors
-    /// There is no such interface or it sends nothing, or nobody rewrites such packets.
+    /// There is no such interface or it sends nothing, or no node rewrites such packets.
     pub fn edge_to(&self, link: Link, interface: SwIfIndex) -> Result<Edge, AdjError> {
         let rewrite = self.nodes(link).rewrite.ok_or(AdjError::NoNode { link, what: "rewrites" })?;
         Ok(self.graph.add_edge(rewrite, self.interfaces.output_node_of(interface)?)?)
@@ -239,7 +239,7 @@ impl Adjacencies {
     /// The edge of a link's lookup node to the node that asks for a neighbour, for [`Adj::with_edge`].
     ///
     /// # Errors
-    /// Nobody looks such packets up.
+    /// No node looks such packets up.
     pub fn edge_to_asker(&self, link: Link, asker: NodeIndex) -> Result<Edge, AdjError> {
         let lookup = self.nodes(link).lookup.ok_or(AdjError::NoNode { link, what: "looks up" })?;
         Ok(self.graph.add_edge(lookup, asker)?)
@@ -276,7 +276,7 @@ impl Adjacencies {
         self.lock(Key::Neighbour(interface, link, next_hop))
     }
 
-    /// The adjacency of one neighbour for packets on their way to somebody whom longer ones do not reach (a path MTU),
+    /// The adjacency of one neighbour for packets on their way to a host that longer ones do not reach (a path MTU),
     /// locked once more. It is as the neighbour's own but for the length.
     ///
     /// # Errors
@@ -313,7 +313,7 @@ impl Adjacencies {
     /// The adjacency of all stations of a link that listen to a packet's group, locked once more.
     ///
     /// # Errors
-    /// The table is full, there is no such interface or it sends nothing, or nobody rewrites packets to groups.
+    /// The table is full, there is no such interface or it sends nothing, or no node rewrites packets to groups.
     pub fn multicast(&self, interface: SwIfIndex, link: Link) -> Result<AdjIndex, AdjError> {
         self.to_group(interface, link)?;
         self.lock(Key::Multicast(interface, link))
@@ -440,8 +440,8 @@ impl Adjacencies {
         Ok(AdjIndex(next))
     }
 
-    /// Packets of this round may still hold the index, and go their way by the old record. It is used anew only after
-    /// the readers of now have passed.
+    /// Packets of this round may still hold the index, and go their way by the old record. It is reused only after the
+    /// readers of now have passed.
     fn give_index_back(&self, index: AdjIndex) {
         self.free.borrow_mut().push_back((index, Grace::start()));
     }
@@ -455,7 +455,7 @@ impl Adjacencies {
         self.entries.borrow().contains_key(&index)
     }
 
-    /// An index that nobody uses any more, and no packet either.
+    /// An index without users or packets.
     fn recycled(&self) -> Option<AdjIndex> {
         let mut free = self.free.borrow_mut();
         let (index, grace) = free.front().copied()?;
@@ -509,7 +509,7 @@ impl Adjacencies {
         self.give_index_back(index);
     }
 
-    /// A neighbour's or an interface's facts changed: writes all adjacencies on the interface anew.
+    /// A neighbour's or an interface's facts changed: rewrites all adjacencies on the interface.
     pub fn refresh(&self, interface: SwIfIndex) {
         let mine: Vec<(AdjIndex, Key)> = {
             let (entries, by_interface) = (self.entries.borrow(), self.by_interface.borrow());
@@ -521,7 +521,7 @@ impl Adjacencies {
         }
     }
 
-    /// One neighbour's facts changed: writes its adjacencies anew, those there are.
+    /// One neighbour's facts changed: rewrites its existing adjacencies.
     pub fn refresh_neighbour(&self, interface: SwIfIndex, next_hop: IpAddr) {
         let of = |key: &Key| matches!(key, Key::Capped(i, _, a, _) if (*i, *a) == (interface, next_hop));
         let capped: Vec<(AdjIndex, Key)> =

@@ -31,7 +31,7 @@ impl fmt::Display for AdjIndex {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum AdjKind {
-    /// There is no route: the sender is told.
+    /// There is no route: the sender gets an error.
     None = 0,
     /// Send it: the rewrite is complete.
     Rewrite = 1,
@@ -340,33 +340,34 @@ impl Adj {
         both == u16::from_ne_bytes([rewrite_len, flags])
     }
 
-    /// The header to put in front when it is a plain Ethernet one, no features run behind it and nobody counts: the
-    /// common case.
+    /// The header to put in front when it is a plain Ethernet one, no features run behind it and packets are not
+    /// counted: the common case.
     #[inline(always)]
     pub fn ethernet_rewrite(&self) -> Option<&[u8; 14]> {
         if self.has(14, 0) { self.rewrite.first_chunk() } else { None }
     }
 
-    /// The header to put in front when there is none, as on a tunnel, no features run and nobody counts.
+    /// The header to put in front when there is none, as on a tunnel, no features run and packets are not counted.
     #[inline(always)]
     pub fn no_rewrite(&self) -> Option<&[u8; 0]> {
         if self.has(0, 0) { self.rewrite.first_chunk() } else { None }
     }
 
     /// The header to put in front when it is an Ethernet one with tags, `N` bytes long, no features run behind it and
-    /// nobody counts.
+    /// packets are not counted.
     #[inline(always)]
     pub fn tagged_rewrite<const N: usize>(&self) -> Option<&[u8; N]> {
         if self.has(N as u8, 0) { self.rewrite.first_chunk() } else { None }
     }
 
-    /// The header to put in front when it is a plain Ethernet one, nobody counts, and features may run behind it.
+    /// The header to put in front when it is a plain Ethernet one, packets are not counted, and features may run behind
+    /// it.
     #[inline(always)]
     pub fn featured_ethernet_rewrite(&self) -> Option<&[u8; 14]> {
         if self.has(14, FEATURES) { self.rewrite.first_chunk() } else { None }
     }
 
-    /// Whether its packets are counted: by [`AdjTable::count`], which whoever uses [`Adj::rewrite`] calls.
+    /// Whether its packets are counted: by [`AdjTable::count`], which users of [`Adj::rewrite`] call.
     #[inline(always)]
     pub fn is_counted(&self) -> bool {
         self.flags & COUNTED != 0

@@ -3,7 +3,7 @@
 /// How buckets are filled when members come and go.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub enum Spread {
-    /// Anew each time, with as few buckets as the weights allow. Most flows move.
+    /// Computed each time, with as few buckets as the weights allow. Most flows move.
     #[default]
     Even,
     /// Members that stay keep their buckets; only what a lost one had moves. There are more buckets, so that this
@@ -74,7 +74,7 @@ pub(crate) fn fresh(members: &[(u32, u64)], n: usize) -> Vec<u32> {
     members.iter().zip(counts(&weights, n)).flat_map(|(m, count)| std::iter::repeat_n(m.0, count)).collect()
 }
 
-/// Who has how many buckets, and how many each should have.
+/// How many buckets each member has, and how many each should have.
 struct Shares<'a> {
     members: &'a [(u32, u64)],
     quotas: Vec<f64>,
@@ -99,7 +99,7 @@ impl<'a> Shares<'a> {
         self.quotas.get(i).map_or(0.0, |q| q - self.has(i) as f64)
     }
 
-    /// Whoever should get the next bucket: one who has none, or else who is owed most.
+    /// The member that should get the next bucket: one without a bucket, or else the one that is owed most.
     fn poorest(&self) -> Option<usize> {
         let rank = |i: &usize| (self.has(*i) == 0, self.owed(*i));
         (0..self.have.len()).rev().max_by(|a, b| {
@@ -108,7 +108,7 @@ impl<'a> Shares<'a> {
         })
     }
 
-    /// Whoever can spare one best. Nobody gives his only one.
+    /// The member that can spare a bucket best. A member's only bucket is never taken.
     fn richest(&self) -> Option<usize> {
         let owed = |i: &usize| self.owed(*i);
         (0..self.have.len()).filter(|i| self.has(*i) > 1).min_by(|a, b| owed(a).total_cmp(&owed(b)))
@@ -148,7 +148,7 @@ pub(crate) fn refilled(old: &[u32], members: &[(u32, u64)], n: usize) -> Vec<u32
         }
     }
     if !lost.is_empty() && nothing_new {
-        // Nothing but a loss: whoever stayed keeps all he had.
+        // Nothing but a loss: remaining members keep all their buckets.
         return buckets;
     }
     // Bounded: each round brings the shares nearer to the quotas, or gives somebody his first bucket.

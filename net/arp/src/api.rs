@@ -65,7 +65,7 @@ impl Request for ProxyArpAddDel {
     }
 }
 
-/// Asks for whom ARP requests are answered.
+/// Asks for the addresses for which ARP requests are answered.
 #[derive(Message)]
 #[message(request, details = ProxyArpDetails)]
 pub struct ProxyArpDump {}

@@ -29,7 +29,7 @@ pub static COMMANDS: &[Command] = &[
         enable,
     )
     .examples(&["set interface proxy-arp loop0 enable", "set interface proxy-arp loop0 disable"]),
-    Command::new("show arp proxy", "Show for whom ARP requests are answered, and where", show)
+    Command::new("show arp proxy", "Show the addresses for which ARP requests are answered, and where", show)
         .examples(&["show arp proxy"]),
 ];
 

@@ -57,7 +57,7 @@ pub enum ProxyError {
     #[error("{0} ranges are answered for, and there may be no more")]
     Full(usize),
     /// The interface has no stations.
-    #[error("{0} is not an Ethernet interface: nobody asks by ARP there")]
+    #[error("{0} is not an Ethernet interface: it does not use ARP")]
     NotEthernet(String),
 }
 
@@ -72,7 +72,7 @@ struct Table {
     interfaces: BTreeSet<SwIfIndex>,
 }
 
-/// Who is answered for where, as packets see it. Clones are the same.
+/// The proxied addresses and interfaces, as packets see them. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct ProxyTable(Arc<Published<Table>>);
 

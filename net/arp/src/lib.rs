@@ -68,7 +68,7 @@ pub static MODULE: Module = Module {
 };
 
 /// The channels' ends, from `init` to `start`.
-struct Ends {
+struct ChannelEnds {
     learn: Receiver<message::Fact>,
     wait: Receiver<Waiting<Ipv4Addr>>,
     bell: Receiver<()>,
@@ -91,7 +91,8 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let virtual_table = virtual_addresses::VirtualTable::new();
     let virtual_addresses = VirtualAddresses::new(control, counters.clone(), virtual_table.clone())?;
     control.put_rc(virtual_addresses);
-    let asker = || node::Asker::new(subnets.clone(), counters.clone(), wait_tx.clone(), learn_tx.clone());
+    let asker =
+        || node::ArpRequester::new(subnets.clone(), counters.clone(), wait_tx.clone(), learn_tx.clone());
     graph.add_arc(ArcSpec { name: ARC, side: ArcSide::Receive, starts: &["arp-reply"], end: "drop" });
     let answer = node::Answer { interfaces: interfaces.clone(), counters: counters.clone() };
     graph.add_packet(node::ArpInput { interfaces: interfaces.clone(), counters: counters.clone() })?;
@@ -109,13 +110,13 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
         control.put_rc(Neighbours::new(control, Arp::new(control, ip4_arp, counters)?, held, bell_tx)?);
     protocol::follow(control, &neighbours)?;
     control.put_rc(control::ProxyArp::new(control, proxy)?);
-    control.put(Ends { learn, wait, bell });
+    control.put(ChannelEnds { learn, wait, bell });
     Ok(())
 }
 
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let (processes, neighbours) = (control.processes()?, control.get::<Neighbours>()?);
-    let ends = control.get::<Ends>()?;
+    let ends = control.get::<ChannelEnds>()?;
     processes.spawn(
         "ip4-neighbor-learn",
         learn::learn(Rc::clone(&neighbours), Answers::of(control), ends.learn.clone()),

@@ -11,15 +11,15 @@ use crate::counters::Kind;
 /// Something that matters to the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fact {
-    /// A station said which address it has.
+    /// A station's claim of its address.
     Said(Learn),
-    /// A station said that it has an address of this router. Nothing is learned of that.
+    /// A station claimed an address of this router. Nothing is learned of that.
     Claimed(Learn),
     /// Packets are sent to a neighbour that was not heard of lately.
     Used(Key),
 }
 
-/// A station said which address it has.
+/// A station's claim of its address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Learn {
     /// The link.
@@ -28,6 +28,6 @@ pub struct Learn {
     pub address: Ipv4Addr,
     /// Its link-layer address.
     pub mac: MacAddress,
-    /// What it said it in. An announcement to everybody enters nobody who was not known.
+    /// The kind of message it was in. An announcement to all stations enters no unknown neighbour.
     pub kind: Kind,
 }

@@ -12,7 +12,7 @@ use shoal_interface::{Event, IfData, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
 use shoal_module::{Control, InitError};
 use shoal_neighbor::counters::Messages;
-use shoal_neighbor::{Protocol, Silent, Timing};
+use shoal_neighbor::{Protocol, SilentPolicy, Timing};
 use shoal_wire::Ip4Prefix;
 
 use crate::counters::{ArpCounters, Kind};
@@ -52,7 +52,7 @@ impl Protocol for Arp {
     const TIMING: Option<Timing> = Some(Timing {
         reachable: (Duration::from_secs(30), Duration::from_secs(30)),
         delay: Duration::from_secs(5),
-        silent: Silent::Stays,
+        silent: SilentPolicy::Stays,
     });
 
     fn fib_of(data: &IfData) -> FibIndex {

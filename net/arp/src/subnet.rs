@@ -31,7 +31,7 @@ pub(crate) struct Subnets {
 
 impl Subnets {
     /// Where an address is, by the table of the interface: it is connected when packets to it leave by the interface
-    /// and for nobody else.
+    /// without a gateway.
     pub(crate) fn place(&self, interface: SwIfIndex, address: u32, guard: Guard<'_>) -> Place {
         let fib = FibIndex(self.interfaces.get(interface, guard).fib_ip4);
         let adj = self.adjacencies.of_leaf(self.fib.lookup(fib, address, guard), guard);
@@ -39,7 +39,7 @@ impl Subnets {
         match adj.kind() {
             AdjKind::Local => Place::Local,
             AdjKind::Glean if here => Place::Connected,
-            // A station behind an unnumbered interface is in a network of whoever lends it the address.
+            // A station behind an unnumbered interface is in a network of the interface that lends it the address.
             AdjKind::Glean if Some(adj.tx()) == self.addresses.lender(interface, guard) => Place::Lent,
             AdjKind::Rewrite | AdjKind::Incomplete if here && adj.next_hop_ip4() == address => {
                 Place::Connected

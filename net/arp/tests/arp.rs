@@ -1,4 +1,4 @@
-//! ARP in a whole router: who is asked, who is answered, what is believed.
+//! ARP in a whole router: which requests are sent, which are answered, what is believed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use std::net::Ipv4Addr;
@@ -113,7 +113,7 @@ fn a_packet_that_waited_says_nothing_in_a_trace_asked_for_since() {
 #[test]
 fn a_packet_that_waited_in_vain_is_traced_to_its_end() {
     let (mut router, _, right) = router();
-    // The sender is told, who is not known either.
+    // The sender gets an error; it is not known either.
     router.may_hold(1);
     router.trace_add("pg-input", 1);
     router.send(&right, transit(&right, 7));
@@ -234,7 +234,7 @@ fn a_fact_that_is_known_is_passed_on_once_in_a_while() {
 }
 
 #[test]
-fn nobody_else_may_say_our_address() {
+fn no_other_station_may_claim_our_address() {
     let (mut router, left, _) = router();
     router.send(&left, Packet::arp_gratuitous(PEER_MAC, US).build());
     router.send(&left, request(US, PEER));
@@ -497,7 +497,7 @@ fn a_neighbour_without_host_route_still_gets_its_packets() {
 }
 
 #[test]
-fn random_bytes_harm_nobody() {
+fn random_bytes_do_no_harm() {
     let (mut router, left, _) = router();
     let good = request(PEER, US);
     let mut seed = 0x1234_5678_9abc_def0_u64;

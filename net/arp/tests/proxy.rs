@@ -53,7 +53,7 @@ fn answers_for_a_range_where_that_is_switched_on() {
     }
     assert_eq!(router.error("arp-proxy", "proxy_arp_replies_sent"), 2);
     assert_eq!(router.error("arp-proxy", "l3_dst_address_not_local"), 2);
-    // Whoever asks sends next, so it is known from then on.
+    // A station that asks sends next, so it is known from then on.
     assert!(router.get::<Neighbours>().get((left.index(), PEER)).is_some());
     // The other interface does not answer, nor does this one any more when it is switched off.
     router.send(&right, Packet::arp_request(PEER_MAC, ip4("10.0.1.2"), ip4("10.0.0.77")).build());
@@ -63,7 +63,7 @@ fn answers_for_a_range_where_that_is_switched_on() {
 }
 
 #[test]
-fn whoever_is_on_the_asking_link_answers_for_himself() {
+fn a_station_on_the_asking_link_answers_for_itself() {
     // RFC 1027, 2.3.
     let (mut router, left, _) = router();
     let proxy = router.get::<ProxyArp>();

@@ -149,7 +149,7 @@ fn a_next_hop_that_never_answered_is_tried_before_it_is_avoided() {
     live(&mut router, &left, &right, &[0], 4);
     assert!(dead(&router, &left, 1));
     assert!(flows(&mut router, &left, &right).iter().all(|way| *way == Some(0)));
-    // Whoever wants it to be tried anew says so.
+    // An operator who wants it to be tried again flushes it.
     router.get::<Neighbours>().flush(None, Flush::Dynamic);
     assert!(!dead(&router, &left, 1));
     router.advance(Duration::from_secs(5));
@@ -194,7 +194,7 @@ fn a_static_entry_ends_the_search() {
 }
 
 #[test]
-fn nobody_is_asked_for_when_no_route_is_left() {
+fn no_neighbour_is_asked_for_when_no_route_is_left() {
     let (mut router, left, right) = shared(false);
     live(&mut router, &left, &right, &[0], 60);
     assert!(dead(&router, &left, 1));

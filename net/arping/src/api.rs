@@ -61,7 +61,7 @@ pub struct ArpingReply {
     pub reply_count: u32,
 }
 
-/// Asks a link for an address, or announces one, and tells who has it.
+/// Asks a link for an address, or announces one, and reports its station.
 #[derive(Message)]
 #[message(request, reply = ArpingAcdReply)]
 pub struct ArpingAcd {

@@ -21,7 +21,7 @@ pub(crate) const INTERVALS: std::ops::RangeInclusive<f64> = 0.001..=3600.0;
 pub enum Question {
     /// Who has the address? From the address of this router in its network.
     WhoHas,
-    /// I have it: an ARP request for the address from itself, or an advertisement that nobody asked for.
+    /// I have it: an ARP request for the address from itself, or an unsolicited advertisement.
     Announce,
 }
 
@@ -58,7 +58,7 @@ pub enum ArpingError {
     #[error(transparent)]
     Interface(#[from] InterfaceError),
     /// It has no stations.
-    #[error("{0} is not an Ethernet interface: nobody answers there")]
+    #[error("{0} is not an Ethernet interface: it does not use ARP")]
     NotEthernet(String),
     /// No host can have the address.
     #[error("{0} cannot be the address of a host")]
@@ -116,7 +116,7 @@ impl Arping {
             for mac in mac.take() {
                 last = Some(mac);
                 if let Some(sink) = sink {
-                    // Whoever left is seen above.
+                    // A client that left is seen above.
                     let _ = sink.line(format_args!("Received arping reply from {address} [{mac}]"));
                 }
             }

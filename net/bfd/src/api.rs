@@ -369,7 +369,7 @@ pub struct BfdUdpSessionEvent {
     pub detect_mult: u8,
 }
 
-/// What clients are told of a session. A key that waits for the other end is the session's for them.
+/// What clients receive about a session. A key that waits for the other end is the session's for them.
 fn event(key: SessionKey, session: &Session) -> BfdUdpSessionEvent {
     let auth = session.next_auth.unwrap_or(session.auth);
     BfdUdpSessionEvent {
@@ -386,7 +386,7 @@ fn event(key: SessionKey, session: &Session) -> BfdUdpSessionEvent {
     }
 }
 
-/// Who wants to know.
+/// The clients that want events.
 #[derive(Default)]
 struct Watchers(Subscribers);
 

@@ -349,7 +349,7 @@ impl fmt::Display for SessionRow {
 #[derive(Serialize)]
 struct Shown {
     #[serde(skip)]
-    which: Which,
+    which: ShowTarget,
     keys: Vec<KeyRow>,
     sessions: Vec<SessionRow>,
     echo_source: Option<String>,
@@ -359,7 +359,7 @@ struct Shown {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum ShowTarget {
     Summary,
     Keys,
     Sessions,
@@ -369,12 +369,12 @@ enum Which {
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.which {
-            Which::Keys => {
+            ShowTarget::Keys => {
                 writeln!(f, "{:<10} {:<25} {:<10}", "Config Key ID", "Type", "Use Count")?;
                 self.keys.iter().try_for_each(|key| key.fmt(f))?;
                 writeln!(f, "Number of configured BFD keys: {}", self.keys.len())
             }
-            Which::Sessions => {
+            ShowTarget::Sessions => {
                 writeln!(
                     f,
                     "{:>10} {:<32} {:>20} {:>20}",
@@ -383,7 +383,7 @@ impl fmt::Display for Shown {
                 self.sessions.iter().try_for_each(|session| session.fmt(f))?;
                 writeln!(f, "Number of configured BFD sessions: {}", self.sessions.len())
             }
-            Which::EchoSource => match &self.echo_source {
+            ShowTarget::EchoSource => match &self.echo_source {
                 None => writeln!(f, "UDP echo source is not set."),
                 Some(name) => {
                     let or_none = |address: &Option<String>| address.clone().unwrap_or("none".to_owned());
@@ -392,7 +392,7 @@ impl fmt::Display for Shown {
                     writeln!(f, "IPv6 address usable as echo source: {}", or_none(&self.echo_ip6))
                 }
             },
-            Which::Summary => {
+            ShowTarget::Summary => {
                 writeln!(f, "Number of configured BFD sessions: {}", self.sessions.len())?;
                 writeln!(f, "Number of configured BFD keys: {}", self.keys.len())
             }
@@ -402,8 +402,13 @@ impl fmt::Display for Shown {
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (bfd, interfaces) = (bfd(control)?, control.get::<Interfaces>()?);
-    let words = [("keys", Which::Keys), ("sessions", Which::Sessions), ("echo-source", Which::EchoSource)];
-    let which = words.iter().find(|(word, _)| args.has(word)).map_or(Which::Summary, |(_, which)| *which);
+    let words = [
+        ("keys", ShowTarget::Keys),
+        ("sessions", ShowTarget::Sessions),
+        ("echo-source", ShowTarget::EchoSource),
+    ];
+    let which =
+        words.iter().find(|(word, _)| args.has(word)).map_or(ShowTarget::Summary, |(_, which)| *which);
     let source = bfd.echo_source();
     let key = |(conf_key_id, key, use_count): (u32, crate::Key, usize)| KeyRow {
         conf_key_id,

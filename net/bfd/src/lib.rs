@@ -37,7 +37,7 @@ use shoal_ip4::Ip4Family;
 use shoal_ip6::Ip6Family;
 use shoal_module::{Control, InitError, Module};
 
-use node::{Heard, Input};
+use node::{Input, ReceivedPacket};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -56,8 +56,8 @@ pub static MODULE: Module = Module {
 const CHANNEL: usize = 4096;
 
 /// The ends of channels that the process takes.
-struct Ends {
-    heard: Receiver<Heard>,
+struct ChannelEnds {
+    heard: Receiver<ReceivedPacket>,
     bell: Receiver<()>,
 }
 
@@ -70,7 +70,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_packet(Input::<false, true> { tell: tell.clone() })?;
     graph.add_packet(Input::<true, true> { tell })?;
     let bfd = control.put(Bfd::new(control, bell)?);
-    control.put(Ends { heard, bell: rung });
+    control.put(ChannelEnds { heard, bell: rung });
     api::follow(control, &bfd);
     control.get::<Interfaces>()?.subscribe(|control, event| {
         if let (Event::Deleting(interface), Ok(bfd)) = (event, control.get::<Bfd>()) {
@@ -90,7 +90,7 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     ip6.set_udp(node::SINGLE_HOP, Some(edge("ip6-local", "bfd-udp6-input")?));
     ip4.set_udp(node::ECHO, Some(edge("ip4-local", "bfd-udp-echo4-input")?));
     ip6.set_udp(node::ECHO, Some(edge("ip6-local", "bfd-udp-echo6-input")?));
-    let (processes, bfd, ends) = (control.processes()?, control.get::<Bfd>()?, control.get::<Ends>()?);
+    let (processes, bfd, ends) = (control.processes()?, control.get::<Bfd>()?, control.get::<ChannelEnds>()?);
     processes.spawn("bfd-input", process::listen(Rc::clone(&bfd), ends.heard.clone()));
     let tick = move || bfd.tick();
     processes.spawn_ticking("bfd-process", ends.bell.clone(), tick);

@@ -62,7 +62,7 @@ impl Diag {
     pub const EXPIRED: Diag = Diag(1);
     /// Echo packets did not come back.
     pub const ECHO_FAILED: Diag = Diag(2);
-    /// The other one said so.
+    /// The other end reported so.
     pub const NEIGHBOR_DOWN: Diag = Diag(3);
     /// An operator did it.
     pub const ADMIN_DOWN: Diag = Diag(7);

@@ -1,4 +1,4 @@
-//! What came is told to the control plane.
+//! Received packets go to the control plane.
 
 use std::rc::Rc;
 
@@ -6,10 +6,10 @@ use shoal_graph::process::Receiver;
 use shoal_module::cli::Pace;
 
 use crate::Bfd;
-use crate::node::{ECHO, Heard};
+use crate::node::{ECHO, ReceivedPacket};
 
 /// Takes each packet that came.
-pub(crate) async fn listen(bfd: Rc<Bfd>, heard: Receiver<Heard>) {
+pub(crate) async fn listen(bfd: Rc<Bfd>, heard: Receiver<ReceivedPacket>) {
     let pace = Pace::default();
     while let Ok(packet) = heard.recv().await {
         if packet.port == ECHO {

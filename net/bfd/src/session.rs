@@ -11,7 +11,7 @@ const USEC: Nanos = 1_000;
 /// echo function watches the path.
 const SLOW: u32 = 1_000_000;
 
-/// Nanoseconds until the other end is told of a change that does not have to be known at once.
+/// Nanoseconds until the other end receives a change that it need not know at once.
 const SOON: Nanos = 50_000_000;
 
 /// What a session is to do, as its operator says.
@@ -50,7 +50,7 @@ pub struct Auth {
     pub key_id: u8,
 }
 
-/// What the other end has said.
+/// The other end's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Remote {
     /// Its state.
@@ -124,7 +124,7 @@ pub struct Session {
     pub diag: Diag,
     /// What its operator says.
     pub parameters: Parameters,
-    /// What the other end said.
+    /// The other end's state.
     pub remote: Remote,
     /// How its packets are signed.
     pub auth: Option<Auth>,
@@ -179,12 +179,12 @@ impl Session {
         }
     }
 
-    /// Microseconds between packets that the other end is told we can receive.
+    /// Microseconds between packets that we announce to receive.
     pub fn required_min_rx(&self) -> u32 {
         if self.echoing { self.parameters.required_min_rx.max(SLOW) } else { self.parameters.required_min_rx }
     }
 
-    /// Microseconds between packets that it is told we would like to send.
+    /// Microseconds between packets that we announce to send.
     pub fn desired_min_tx(&self) -> u32 {
         if self.state == State::Up {
             self.parameters.desired_min_tx
@@ -279,7 +279,7 @@ impl Session {
             // RFC 5880, 6.8.1 and 6.8.4: nothing is known of the other end any more.
             self.remote = Remote::default();
             todo.changed = true;
-            // Clients are told first, the other end right after.
+            // Clients get the event first, the other end right after.
             self.next_tx = now + SOON;
         } else if self.echoing && now >= self.last_echo_rx + self.echo_detection() {
             self.go_down(Diag::ECHO_FAILED, now);

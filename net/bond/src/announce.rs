@@ -9,8 +9,8 @@ use shoal_ip6_nd::Nd;
 use shoal_module::Control;
 use shoal_wire::{ArpHeader, ArpOpcode, EtherType, IntoBytes, MacAddress};
 
-/// Announces all addresses of a bond and of its sub-interfaces: by gratuitous ARP (RFC 5227, 3) and by neighbour
-/// advertisements that nobody asked for (RFC 4861, 7.2.6).
+/// Announces all addresses of a bond and of its sub-interfaces: by gratuitous ARP (RFC 5227, 3) and by unsolicited
+/// neighbour advertisements (RFC 4861, 7.2.6).
 pub(crate) fn announce(control: &Control, interfaces: &Interfaces, bond: SwIfIndex) {
     for index in std::iter::once(bond).chain(interfaces.subs_of(bond)) {
         if !interfaces.data(index).is_ok_and(|data| data.is_up()) {

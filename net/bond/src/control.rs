@@ -108,7 +108,7 @@ pub enum MemberEvent {
     },
 }
 
-struct Held {
+struct BondEntry {
     id: u32,
     how: Create,
     data: Arc<Published<BondData>>,
@@ -133,7 +133,7 @@ pub struct Bonds {
     interfaces: Rc<Interfaces>,
     control: std::rc::Weak<Control>,
     writer: RefCell<TwinTableWriter<MemberData>>,
-    all: RefCell<BTreeMap<SwIfIndex, Held>>,
+    all: RefCell<BTreeMap<SwIfIndex, BondEntry>>,
     /// Whose member an interface is.
     of: RefCell<BTreeMap<SwIfIndex, SwIfIndex>>,
     subscribers: RefCell<Vec<Subscriber>>,
@@ -214,7 +214,7 @@ impl Bonds {
     /// A bond; `None` for other interfaces.
     pub fn get(&self, index: SwIfIndex) -> Option<Bond> {
         let all = self.all.borrow();
-        let Held { id, how, members, active, .. } = all.get(&index)?;
+        let BondEntry { id, how, members, active, .. } = all.get(&index)?;
         Some(Bond { index, id: *id, how: *how, members: members.clone(), active: active.clone() })
     }
 
@@ -256,7 +256,7 @@ impl Bonds {
         let tx = BondTx { data: Arc::clone(&data), turn: AtomicU32::new(0) };
         let index = self.interfaces.create(&create, tx)?;
         let (members, active, mac_of_member) = (Vec::new(), Vec::new(), how.mac.is_none());
-        self.all.borrow_mut().insert(index, Held { id, how, data, members, active, mac_of_member });
+        self.all.borrow_mut().insert(index, BondEntry { id, how, data, members, active, mac_of_member });
         Ok(index)
     }
 

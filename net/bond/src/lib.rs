@@ -1,8 +1,8 @@
 //! Bonds: several Ethernet links used as one interface, `BondEthernetN`.
 //!
 //! [`Bonds`] is the control plane. A bond's `-tx` node gives each packet to one of the members that are active, or to all of
-//! them; `bond-input` makes frames that members receive the bond's. Which members are active follows from their links and
-//! their administrative state, and in mode `lacp` also from what the other end says: whoever speaks LACP tells it by
+//! them; `bond-input` makes frames that members receive the bond's. Which members are active follows from their links
+//! and their administrative state, and in mode `lacp` also from the other end's LACPDUs: the LACP module reports it by
 //! [`Bonds::set_agreed`].
 #![forbid(unsafe_code)]
 

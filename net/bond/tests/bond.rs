@@ -207,7 +207,7 @@ fn the_link_is_there_when_a_member_works_and_the_bond_is_up() {
     assert!(bench.link());
     admin(&bench, bench.bond, false);
     assert!(!bench.link());
-    // A bond with LACP uses nobody that the other end has not agreed to.
+    // A bond with LACP uses no member that the other end has not agreed to.
     let mut bench = Bench::new(Create::mode(Mode::Lacp));
     assert!(!bench.link());
     bench.bonds().set_agreed(bench.members[1].index(), true);

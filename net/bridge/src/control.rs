@@ -20,7 +20,7 @@ use shoal_wire::MacAddress;
 use crate::error::BridgeError;
 use crate::fib::MacTable;
 use crate::loops::LoopWatch;
-use crate::node::arp_term::{ArpTerm, Heard};
+use crate::node::arp_term::{ArpEvent, ArpTerm};
 use crate::node::blocked::Blocked;
 use crate::node::flood::Flood;
 use crate::node::forward::Forward;
@@ -89,7 +89,7 @@ pub struct Bridges {
     pub(crate) bvi_macs: RefCell<BTreeMap<SwIfIndex, Vec<MacAddress>>>,
     bell: Sender<()>,
     rung: RefCell<Option<Receiver<()>>>,
-    heard: RefCell<Option<Receiver<Heard>>>,
+    heard: RefCell<Option<Receiver<ArpEvent>>>,
     pub(crate) scan: scan::State,
     /// The client that hears of stations: its number of its own, and most stations of one event.
     pub(crate) news_client: Cell<Option<(u32, usize)>>,
@@ -183,7 +183,7 @@ impl Bridges {
     }
 
     /// What the task that tells clients waits for; once.
-    pub(crate) fn heard(&self) -> Option<Receiver<Heard>> {
+    pub(crate) fn heard(&self) -> Option<Receiver<ArpEvent>> {
         self.heard.borrow_mut().take()
     }
 
@@ -256,7 +256,7 @@ fn add_nodes(
     l2: &Rc<L2>,
     interfaces: &Interfaces,
     table: &DomainTable,
-    (heard, loops): (Sender<Heard>, LoopWatch),
+    (heard, loops): (Sender<ArpEvent>, LoopWatch),
 ) -> Result<(), InitError> {
     let ethernet = Arc::clone(&*control.get::<Arc<EthernetInput>>()?);
     let to_bvi = graph.add_packet(ToBvi { ethernet })?;

@@ -55,9 +55,9 @@ impl Entry {
     pub const BVI: u8 = 1 << 2;
     /// Frames from and to it are dropped.
     pub const FILTER: u8 = 1 << 3;
-    /// It was learned, and clients are to be told.
+    /// It was learned, and clients are to get an event.
     pub const LEARN_EVENT: u8 = 1 << 4;
-    /// It moved, and clients are to be told.
+    /// It moved, and clients are to get an event.
     pub const LEARN_MOVE: u8 = 1 << 5;
 
     /// A station behind an interface.

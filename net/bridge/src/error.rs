@@ -55,7 +55,7 @@ pub enum BridgeError {
     Range {
         /// What it is of.
         what: &'static str,
-        /// What was said.
+        /// The value.
         value: u32,
         /// What is possible.
         nearest: u32,

@@ -5,9 +5,9 @@
 //! nearly always in the first line. See docs/decisions/0014.
 //!
 //! *Reading*: a key is compared, its word read, and the key read again. *Changing* a known station (it was heard again, it
-//! moved): the word is exchanged if it is still what was read. *Entering* a station needs the right of its first bucket,
-//! one bit there: who does not get it at once does not enter, and the station's next frame does. *Removing* is for the
-//! control plane alone.
+//! moved): the word is exchanged if it is still what was read. *Entering* a station needs the right of its first
+//! bucket, one bit there: a thread that does not get it at once does not enter, and the station's next frame does.
+//! *Removing* is for the control plane alone.
 
 use std::io;
 use std::ops::Range;
@@ -65,7 +65,7 @@ pub struct Search {
 
 /// Where an entry was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct FoundEntry {
     /// What is known.
     pub entry: Entry,
     bucket: u32,
@@ -129,13 +129,13 @@ impl MacTable {
 
     /// Finds a station at once.
     #[inline(always)]
-    pub(crate) fn look_up(&self, key: Key) -> Option<Found> {
+    pub(crate) fn look_up(&self, key: Key) -> Option<FoundEntry> {
         self.find(&self.place_of(key))
     }
 
     /// Finds it.
     #[inline(always)]
-    pub fn find(&self, search: &Search) -> Option<Found> {
+    pub fn find(&self, search: &Search) -> Option<FoundEntry> {
         let bucket = self.bucket(search.first as usize);
         if let Some(found) = Self::find_in(bucket, search.first, search.key) {
             return Some(found);
@@ -145,12 +145,12 @@ impl MacTable {
 
     /// Compares all keys of a bucket and branches once: which of them it is cannot be foreseen.
     #[inline(always)]
-    fn find_in(bucket: &Bucket, at: u32, key: Key) -> Option<Found> {
+    fn find_in(bucket: &Bucket, at: u32, key: Key) -> Option<FoundEntry> {
         let way = Self::way_of(bucket, key);
         let entry = bucket.entries.get(way)?.load(Ordering::Acquire);
         // Another station's, if the entry was removed and its place taken meanwhile.
         let still = bucket.keys.get(way)?.load(Ordering::Acquire) == key.0;
-        (entry != 0 && still).then_some(Found { entry: Entry(entry), bucket: at, way: way as u8 })
+        (entry != 0 && still).then_some(FoundEntry { entry: Entry(entry), bucket: at, way: way as u8 })
     }
 
     /// The place of a key in a bucket, or one behind the last.
@@ -161,7 +161,7 @@ impl MacTable {
     }
 
     #[cold]
-    fn find_behind(&self, search: &Search) -> Option<Found> {
+    fn find_behind(&self, search: &Search) -> Option<FoundEntry> {
         for step in 1..PROBES {
             let at = (search.first as usize + step) & self.0.mask;
             let bucket = self.bucket(at);
@@ -175,7 +175,7 @@ impl MacTable {
 
     /// Puts another word in the place of what was found; false when it is no longer that.
     #[inline(always)]
-    pub fn change(&self, found: &Found, to: Entry) -> bool {
+    pub fn change(&self, found: &FoundEntry, to: Entry) -> bool {
         let bucket = self.bucket(found.bucket as usize);
         let entry = bucket.entries.get(usize::from(found.way));
         let done = entry.is_some_and(|entry| {

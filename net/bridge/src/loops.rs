@@ -23,7 +23,7 @@ const TRIES: usize = 8;
 zeroable_struct! {
     /// One station.
     struct Place {
-        /// [`Watched`] in one word.
+        /// [`MoveWord`] in one word.
         word: AtomicU64,
         /// Where the station was before it began to move.
         home: AtomicU32,
@@ -33,23 +33,23 @@ zeroable_struct! {
 
 /// What a word of a place says.
 #[derive(Clone, Copy)]
-struct Watched {
+struct MoveWord {
     /// Tells the station from others of the same place.
     tag: u32,
     /// The second, cut short.
     second: u16,
-    /// Moves in that second, and whether the control plane was told.
+    /// Moves in that second, and whether the control plane knows.
     moves: u16,
 }
 
-/// The bit of [`Watched::moves`] that says that the control plane was told.
-const TOLD: u16 = 1 << 15;
+/// The bit of [`MoveWord::moves`] that says that the control plane knows.
+const REPORTED: u16 = 1 << 15;
 /// Most moves that are told apart.
-pub(crate) const MOST_MOVES: u16 = TOLD - 1;
+pub(crate) const MOST_MOVES: u16 = REPORTED - 1;
 
-impl Watched {
+impl MoveWord {
     fn of(word: u64) -> Self {
-        Watched { tag: (word >> 32) as u32, second: (word >> 16) as u16, moves: word as u16 }
+        MoveWord { tag: (word >> 32) as u32, second: (word >> 16) as u16, moves: word as u16 }
     }
 
     fn word(self) -> u64 {
@@ -81,7 +81,7 @@ impl LoopWatch {
         Ok(LoopWatch { places, seed: Seed::random(), tell })
     }
 
-    /// Notes a move; true when it is one too many, of which the control plane is told once a second.
+    /// Notes a move; true when it is one too many, which the control plane learns once a second.
     pub(crate) fn moved(&self, seen: LoopSeen, most: u16, now: Time) -> bool {
         let hash = self.seed.hash(&[seen.key.0]);
         let Some(place) = self.places.get(hash as usize % PLACES) else { return false };
@@ -89,21 +89,21 @@ impl LoopWatch {
         let (tag, second) = ((hash >> 32) as u32 | 1, (now.0 / 1_000_000_000) as u16);
         for _ in 0..TRIES {
             let word = place.word.load(Ordering::Acquire);
-            let was = Watched::of(word);
+            let was = MoveWord::of(word);
             let same = was.tag == tag;
             let goes_on = same && (was.second == second || was.second == second.wrapping_sub(1));
             if !goes_on {
                 place.home.store(seen.from.0, Ordering::Relaxed);
             }
             let before = if same && was.second == second { was.moves } else { 0 };
-            let moves = (before & MOST_MOVES).saturating_add(1).min(MOST_MOVES) | before & TOLD;
+            let moves = (before & MOST_MOVES).saturating_add(1).min(MOST_MOVES) | before & REPORTED;
             // The port where the station is at home is not the newer one.
             let away = seen.to.0 != place.home.load(Ordering::Relaxed);
-            let tells = moves & TOLD == 0 && moves >= most && away;
-            let moves = if tells { moves | TOLD } else { moves };
-            let is = Watched { tag, second, moves }.word();
+            let tells = moves & REPORTED == 0 && moves >= most && away;
+            let moves = if tells { moves | REPORTED } else { moves };
+            let is = MoveWord { tag, second, moves }.word();
             if place.word.compare_exchange(word, is, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                // When it does not fit, others were told that are not looked at yet.
+                // When it does not fit, other reports wait that are not looked at yet.
                 return tells && self.tell.try_send(seen).is_ok();
             }
         }

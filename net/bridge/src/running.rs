@@ -9,7 +9,7 @@ use shoal_module::{Control, Phase, Running, word};
 
 use crate::{Bridges, Entry, LEARN_LIMIT, LoopProtection, MacInfo, StormClass, Switch};
 
-/// What members of a bridge have on unless something else was said.
+/// What members of a bridge have on by default.
 const SWITCHES: [(Input, &str); 3] =
     [(Input::Learn, "learn"), (Input::Forward, "forward"), (Input::Flood, "flood")];
 

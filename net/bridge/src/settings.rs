@@ -9,7 +9,7 @@ use crate::LEARN_LIMIT;
 
 /// Bytes of a bucket of the MAC table.
 const BUCKET: u64 = 64;
-/// Size of the MAC table unless something is said: room for four million stations.
+/// Default size of the MAC table: room for four million stations.
 const USUAL: u64 = 128 << 20;
 
 /// The sections. Other words of VPP's are read and have no effect.

@@ -30,9 +30,9 @@ pub(crate) struct Member {
 pub(crate) struct DomainData {
     /// In the order in which they get their frame; the BVI is the last.
     pub members: Box<[Member]>,
-    /// Who gets what is for unknown stations.
+    /// The port for packets to unknown stations.
     pub unknown: Option<SwIfIndex>,
-    /// Who has which address, for those who ask.
+    /// The address of each station, for those that ask.
     pub stations: HashMap<IpAddr, MacAddress>,
 }
 
@@ -59,9 +59,9 @@ struct Inner {
     /// Of all domains.
     all_learned: AtomicU32,
     all_limit: AtomicU32,
-    /// Whether clients are told of stations.
+    /// Whether clients want events of stations.
     news: AtomicBool,
-    /// Whether clients are told of what arp-term-l2bd sees.
+    /// Whether clients want events of arp-term-l2bd.
     asked: AtomicBool,
 }
 
@@ -183,7 +183,7 @@ impl DomainTable {
         Self::word(&self.0.moves, domain).store(u32::from(moves), Ordering::Relaxed);
     }
 
-    /// Whether clients are told of stations that come and move.
+    /// Whether clients want events of stations that come and move.
     #[inline(always)]
     pub(crate) fn tells_news(&self) -> bool {
         self.0.news.load(Ordering::Relaxed)
@@ -193,7 +193,7 @@ impl DomainTable {
         self.0.news.store(wanted, Ordering::Relaxed);
     }
 
-    /// Whether clients are told who asks for whom.
+    /// Whether clients want events of ARP requests.
     #[inline(always)]
     pub(crate) fn tells_asked(&self) -> bool {
         self.0.asked.load(Ordering::Relaxed)

@@ -40,7 +40,7 @@ fn irb(group: u8) -> Irb {
     Irb { world, bvi, mac, out }
 }
 
-/// An ARP packet: who sends it from which address to whom.
+/// An ARP packet: its sender's and its target's addresses.
 fn arp(opcode: u8, from: ([u8; 6], [u8; 4]), to: ([u8; 6], [u8; 4]), dst: [u8; 6]) -> Vec<u8> {
     let head = [&dst[..], &from.0, &[8, 6, 0, 1, 8, 0, 6, 4, 0, opcode]].concat();
     [&head[..], &from.0, &from.1, &to.0, &to.1].concat()
@@ -148,7 +148,7 @@ fn a_bvi_takes_frames_for_more_addresses_than_its_own() {
 }
 
 #[test]
-fn nobody_takes_the_routers_address_and_frames_for_another_are_not_routed() {
+fn no_host_takes_the_routers_address_and_frames_for_another_are_not_routed() {
     let Irb { mut world, mac, bvi, .. } = irb(0);
     let a = world.ports[0].clone();
     // A station that claims to be the router.
@@ -189,7 +189,7 @@ fn questions_for_known_stations_are_answered_in_their_place() {
     assert_eq!(a.received_one(), arp(2, (known.0, [10, 0, 0, 77]), (host, [10, 0, 0, 2]), host));
     assert!(b.received().is_empty());
     assert_eq!(world.router.error("arp-term-l2bd", "ARP replies sent"), 1);
-    // Who is not known is asked for, and who lies about itself is not heard.
+    // An unknown station is asked for, and a station that lies about itself is not heard.
     let other = arp(1, (host, [10, 0, 0, 2]), ([0; 6], [10, 0, 0, 78]), [0xff; 6]);
     world.router.send(&a, &other);
     assert_eq!(b.received_one(), other);

@@ -4,7 +4,7 @@ use shoal_bridge::Role;
 use shoal_ethernet::Vid;
 use shoal_l2::{L2, Mode, PbbOp, PbbRewrite, ServiceId, TagOp, TagRewrite};
 use shoal_message::Retval;
-use shoal_testkit::{Asker, Rng};
+use shoal_testkit::{ApiAsker, Rng};
 use shoal_wire::MacAddress;
 
 use crate::world::{World, frame, run, station};
@@ -163,7 +163,7 @@ fn fields(interface: u32, op: u32, outer: u16, vlan: u16, service: u32) -> Vec<u
 fn the_message_is_answered_as_vpp_does_and_told_of_interfaces() {
     let world = World::new(1);
     let parts: Vec<_> = shoal_l2::MODULE.api.iter().chain(shoal_interface::MODULE.api).copied().collect();
-    let asker = Asker::new(world.router.control(), &parts);
+    let asker = ApiAsker::new(world.router.control(), &parts);
     let set = |bytes: &[u8]| asker.retval("l2_interface_pbb_tag_rewrite", bytes);
     let index = world.ports[0].index().0;
     assert_eq!(set(&fields(99, 2, 0, 5, 7)), Retval::INVALID_SW_IF_INDEX);

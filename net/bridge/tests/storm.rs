@@ -136,7 +136,7 @@ fn commands_set_show_and_rebuild_limits() {
         lines.contains(&"set interface l2 storm-control pg0 broadcast 5 unknown-unicast 7".into()),
         "{lines:?}"
     );
-    assert!(run(&world.router, set, "interface=pg0").is_err(), "nothing is said");
+    assert!(run(&world.router, set, "interface=pg0").is_err(), "no limit is given");
     assert!(run(&world.router, set, "interface=local0 broadcast=5").is_err());
     run(&world.router, set, "interface=pg0 off").unwrap();
     let shown = run(&world.router, "show bridge-domain storm-control", "").unwrap().to_text();

@@ -1,4 +1,4 @@
-//! What is said on all ports, and what was heard.
+//! The announcements on all ports, and the neighbours heard.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use shoal_interface::{Event, IfFlags, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::EtherType;
 
-use crate::node::{CdpInput, Heard};
-use crate::pdu::{GROUP, Neighbor, Own, PROTOCOL};
+use crate::node::{CdpInput, ReceivedNeighbour};
+use crate::pdu::{GROUP, Neighbor, OwnAnnouncement, PROTOCOL};
 
-/// Between what is said and said again.
+/// Between two announcements.
 const INTERVAL: Duration = Duration::from_mins(1);
-/// Between a change and what is said of it, so that many changes are one.
+/// Between a change and its announcement, so that many changes are one.
 const SOON: Duration = Duration::from_millis(100);
 
 /// A neighbour, for display.
@@ -128,7 +128,7 @@ impl Cdp {
     }
 
     /// A neighbour has spoken.
-    pub(crate) fn hear(&self, heard: &Heard) {
+    pub(crate) fn hear(&self, heard: &ReceivedNeighbour) {
         // The port may have gone since, or the protocol.
         if self.is_enabled() && self.interfaces.name(heard.interface).is_ok() {
             self.all.borrow_mut().insert(heard.interface, (heard.neighbor, self.now()));
@@ -163,8 +163,8 @@ impl Cdp {
         let (Ok(data), Ok(port)) = (self.interfaces.data(index), self.interfaces.name(index)) else { return };
         if data.flags().all(IfFlags::ADMIN_UP.set(IfFlags::LINK_UP, true)) {
             let version = concat!("Shoal ", env!("CARGO_PKG_VERSION"));
-            let bytes = Own { device, port: &port, version }.bytes();
-            // Whether it was sent does not matter: it is said again.
+            let bytes = OwnAnnouncement { device, port: &port, version }.bytes();
+            // Whether it was sent does not matter: it is sent again.
             let _ = self.interfaces.send_frame(index, GROUP, EtherType(bytes.len() as u16), &bytes);
         }
     }

@@ -19,7 +19,7 @@ use shoal_module::{Control, InitError, Module, Phase, Running};
 pub use api::CDP;
 pub use control::{Cdp, Look};
 
-use node::{CdpInput, Heard};
+use node::{CdpInput, ReceivedNeighbour};
 
 /// PDUs that wait for the main thread at most.
 const CHANNEL: usize = 64;
@@ -37,8 +37,8 @@ pub static MODULE: Module = Module {
     ..Module::NONE
 };
 
-struct Ends {
-    heard: Receiver<Heard>,
+struct ChannelEnds {
+    heard: Receiver<ReceivedNeighbour>,
     bell: Receiver<()>,
 }
 
@@ -48,12 +48,12 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let cdp = Cdp::new(control, ring)?;
     control.graph()?.add_packet(CdpInput { tell, enabled: cdp.enabled() })?;
     control.put_rc(cdp);
-    control.put(Ends { heard, bell });
+    control.put(ChannelEnds { heard, bell });
     Ok(())
 }
 
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
-    let (processes, cdp, ends) = (control.processes()?, control.get::<Cdp>()?, control.get::<Ends>()?);
+    let (processes, cdp, ends) = (control.processes()?, control.get::<Cdp>()?, control.get::<ChannelEnds>()?);
     cdp.take_edge(control)?;
     let listener = Rc::clone(&cdp);
     processes.spawn_hearing("cdp-input-process", ends.heard.clone(), move |heard| listener.hear(&heard));

@@ -15,7 +15,7 @@ use crate::pdu::{self, Invalid, Neighbor, PROTOCOL};
 
 /// A neighbour has spoken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedNeighbour {
     pub interface: SwIfIndex,
     pub neighbor: Neighbor,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Trace {
 
 /// Reads PDUs.
 pub(crate) struct CdpInput {
-    pub tell: Sender<Heard>,
+    pub tell: Sender<ReceivedNeighbour>,
     pub enabled: Arc<AtomicBool>,
 }
 
@@ -97,7 +97,7 @@ impl PacketNode for CdpInput {
             return Err(Error::Disabled);
         }
         let neighbor = pdu::read(pdu(pkt).ok_or(Error::BadTlv)?)?;
-        if self.tell.try_send(Heard { interface, neighbor }).is_err() {
+        if self.tell.try_send(ReceivedNeighbour { interface, neighbor }).is_err() {
             return Err(Error::Congested);
         }
         cx.count(Error::Processed, 1);

@@ -122,7 +122,7 @@ pub fn read(bytes: &[u8]) -> Result<Neighbor, Invalid> {
 
 /// What this router says on a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Own<'a> {
+pub struct OwnAnnouncement<'a> {
     /// The router's name.
     pub device: &'a str,
     /// The port's.
@@ -141,7 +141,7 @@ fn part(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
 /// Bytes of a part of ours at most, so that all fit a frame.
 const MAX: usize = 255;
 
-impl Own<'_> {
+impl OwnAnnouncement<'_> {
     /// The bytes behind the length of the frame.
     pub fn bytes(&self) -> Vec<u8> {
         let mut pdu = vec![2, TTL, 0, 0];
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again_and_nothing_shorter_is() {
         for (device, port) in [("edge", "pg0"), ("edge1", "pg0"), ("", "x")] {
-            let bytes = Own { device, port, version: "Shoal 0.1" }.bytes();
+            let bytes = OwnAnnouncement { device, port, version: "Shoal 0.1" }.bytes();
             let pdu = &bytes[8..];
             assert_eq!(pdu.len() % 2, 0);
             let there = read(pdu).unwrap();

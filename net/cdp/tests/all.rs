@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use shoal_cdp::pdu::{GROUP, Own, read};
+use shoal_cdp::pdu::{GROUP, OwnAnnouncement, read};
 use shoal_cdp::{CDP, Cdp, MODULE};
 use shoal_module::Running;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
-use shoal_testkit::{Asker, Port, Rng, Router, STACK, fuzz_all_nodes};
+use shoal_testkit::{ApiAsker, Port, Rng, Router, STACK, fuzz_all_nodes};
 
 const PEER: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
@@ -27,7 +27,7 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn says(device: &str) -> Vec<u8> {
-    frame(&Own { device, port: "Gi0/1", version: "v" }.bytes())
+    frame(&OwnAnnouncement { device, port: "Gi0/1", version: "v" }.bytes())
 }
 
 /// The PDUs that a port has sent.
@@ -68,7 +68,7 @@ fn neighbours_are_known_until_their_time_is_over_or_the_port_goes_down() {
     assert_eq!(
         router.error("ethernet-input", "802.3 frame without a type"),
         1,
-        "until it is on nobody listens"
+        "nothing listens until it is on"
     );
     cdp.enable(true);
     router.send(&port, says("switch1"));
@@ -97,7 +97,7 @@ fn neighbours_are_known_until_their_time_is_over_or_the_port_goes_down() {
 fn what_is_wrong_with_a_pdu_is_counted() {
     let (mut router, port) = router();
     router.get::<Cdp>().enable(true);
-    let good = Own { device: "a", port: "b", version: "c" }.bytes();
+    let good = OwnAnnouncement { device: "a", port: "b", version: "c" }.bytes();
     let with = |at: usize, byte: u8| {
         let mut bytes = good.clone();
         bytes[at] = byte;
@@ -120,7 +120,7 @@ fn nothing_does_harm() {
     let (mut router, port) = router();
     {
         let parts = [&CDP];
-        let asker = Asker::new(router.control(), &parts);
+        let asker = ApiAsker::new(router.control(), &parts);
         assert_eq!(asker.retval("cdp_enable_disable", &[1]).0, 0);
     }
     let cdp = router.get::<Cdp>();

@@ -32,18 +32,18 @@ pub mod policy;
 pub mod ports;
 pub mod prefixes;
 mod running;
+pub mod session_direction;
 pub mod sessions;
 mod settings;
 mod shared;
 pub mod show;
 pub mod tcp;
 pub mod translation;
-pub mod way;
 
-pub use control::endpoint::{Endpoint, From};
+pub use control::endpoint::{AddressSource, Endpoint};
 pub use control::snat::{SnatSpec, flags};
 pub use control::translations::{NO_NAT, PathSpec, Spec};
-pub use control::{Cnat, CnatError, Keeping, Slice};
+pub use control::{Cnat, CnatError, SessionStores, Slice};
 
 use std::rc::Rc;
 

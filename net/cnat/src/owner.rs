@@ -6,7 +6,7 @@
 use shoal_nat44::ports::{FIRST_PORT, by_port};
 
 use crate::config::{Config, Place};
-use crate::way::Tuple;
+use crate::session_direction::Tuple;
 
 /// An address as 32 bits that are the same for each of its packets.
 fn fold(address: u128) -> u32 {

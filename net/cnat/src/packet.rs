@@ -3,10 +3,10 @@
 use shoal_buffer::Packet;
 use shoal_nat::icmp::{Fault, Quoted};
 use shoal_nat::ip6::End;
-use shoal_nat::{Flow, Ip6Seen, Kind, Seen, Sum};
+use shoal_nat::{Flow, Ip6Seen, Kind, ParsedPacket, Sum};
 use shoal_wire::{FromBytes, Ip6Header, IpProtocol};
 
-use crate::way::{Tuple, Way};
+use crate::session_direction::{SessionDirection, Tuple};
 
 /// Where a packet comes from and where it goes; of an ICMP error: as an answer to the packet it is about would.
 #[inline(always)]
@@ -36,7 +36,7 @@ pub fn destination(is_ip6: bool, bytes: &[u8]) -> Option<u128> {
     Some(u32::from_be_bytes(*field).into())
 }
 
-/// Whether the packet's way ends here: its sender is told before its tuple is another.
+/// Whether the packet's way ends here: its sender gets an error before its tuple is another.
 #[inline(always)]
 pub fn is_expiring(is_ip6: bool, pkt: &Packet<'_>) -> bool {
     pkt.data().get(if is_ip6 { 7 } else { 8 }).is_some_and(|hops| *hops <= 1)
@@ -52,7 +52,7 @@ pub fn rewrite(
     pkt: &mut Packet<'_>,
     front: usize,
     flow: &Flow,
-    way: &Way,
+    way: &SessionDirection,
 ) -> Result<(), Fault> {
     let sum = Sum::of(pkt);
     let bytes = pkt.data_mut().get_mut(front..).ok_or(Fault::Short)?;
@@ -60,8 +60,8 @@ pub fn rewrite(
 }
 
 #[inline(always)]
-fn rewrite4(bytes: &mut [u8], flow: &Flow, way: &Way, sum: Sum) -> Result<(), Fault> {
-    let seen = Seen::read(bytes).ok_or(Fault::Short)?;
+fn rewrite4(bytes: &mut [u8], flow: &Flow, way: &SessionDirection, sum: Sum) -> Result<(), Fault> {
+    let seen = ParsedPacket::read(bytes).ok_or(Fault::Short)?;
     let header = seen.header.into();
     if seen.kind == Kind::Error {
         let quoted = Quoted::read(bytes, header, None)?;

@@ -10,7 +10,7 @@ use crate::sessions::{Refusal, Session, Sessions};
 
 /// How the source port of a session is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wish {
+pub enum PortChoice {
     /// This one or none.
     Fixed,
     /// This one if it is free.
@@ -21,7 +21,7 @@ pub enum Wish {
 
 /// Why a session was not made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum SessionError {
     /// All ports that were tried are taken.
     NoFreePorts,
     /// There are as many sessions as there may be.
@@ -47,14 +47,14 @@ impl Ports<'_> {
         owner == self.thread || self.config.nth(self.thread).is_none()
     }
 
-    fn attempt(&self, sessions: &mut Sessions, session: Session) -> Option<Result<Handle, Why>> {
+    fn attempt(&self, sessions: &mut Sessions, session: Session) -> Option<Result<Handle, SessionError>> {
         if !self.is_mine(&session) || !sessions.is_free(&session) {
             return None;
         }
         match sessions.create(session, self.now) {
             Ok(handle) => Some(Ok(handle)),
             Err(Refusal::Taken) => None,
-            Err(Refusal::Full) => Some(Err(Why::Full)),
+            Err(Refusal::Full) => Some(Err(SessionError::Full)),
         }
     }
 
@@ -63,14 +63,19 @@ impl Ports<'_> {
     ///
     /// # Errors
     /// No port is free, or there is no room.
-    pub fn make(&mut self, sessions: &mut Sessions, mut session: Session, wish: Wish) -> Result<Handle, Why> {
-        if wish != Wish::Any
+    pub fn make(
+        &mut self,
+        sessions: &mut Sessions,
+        mut session: Session,
+        wish: PortChoice,
+    ) -> Result<Handle, SessionError> {
+        if wish != PortChoice::Any
             && let Some(done) = self.attempt(sessions, session)
         {
             return done;
         }
-        if wish == Wish::Fixed {
-            return Err(Why::NoFreePorts);
+        if wish == PortChoice::Fixed {
+            return Err(SessionError::NoFreePorts);
         }
         let (first, count) = match self.config.nth(self.thread) {
             Some(nth) => range(nth, self.config.workers.len()),
@@ -88,6 +93,6 @@ impl Ports<'_> {
             }
             self.retries += 1;
         }
-        Err(Why::NoFreePorts)
+        Err(SessionError::NoFreePorts)
     }
 }

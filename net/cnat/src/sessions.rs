@@ -3,14 +3,14 @@
 use std::net::Ipv6Addr;
 
 use shoal_flow::{
-    Fate, FlowTable, Handle, InsertError, Ip6Flow, Search, Settings, Sweep, TableError, TableId, Tick,
+    FlowTable, Handle, InsertError, Ip6Flow, Search, Settings, Sweep, SweepAction, TableError, TableId, Tick,
 };
 use shoal_graph::clock::Time;
 use shoal_nat::Random;
 
 use crate::config::Limits;
+use crate::session_direction::{Marks, NONE, SessionDirection, Tuple};
 use crate::tcp::{CLOSING, DEFAULT, FOLLOWS, OPEN, State};
-use crate::way::{Marks, NONE, Tuple, Way};
 
 /// Ticks of a second.
 pub const TICKS: u64 = 8;
@@ -24,9 +24,9 @@ const TIMERS_AT_ONCE: usize = 128;
 const IP6: u32 = 1 << 23;
 
 /// The table of sessions. IPv4 addresses have the room of IPv6's: one limit is for both.
-pub type Table = FlowTable<Ip6Flow, Way>;
+pub type Table = FlowTable<Ip6Flow, SessionDirection>;
 /// A look-up under way.
-pub type Sought = Search<Ip6Flow>;
+pub type Query = Search<Ip6Flow>;
 
 /// A session to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -189,13 +189,13 @@ impl Sessions {
 
     /// Begins to look for a packet's session.
     #[inline(always)]
-    pub fn search(&self, key: Ip6Flow) -> Sought {
-        self.table.as_ref().map_or_else(Sought::default, |table| table.search(key))
+    pub fn search(&self, key: Ip6Flow) -> Query {
+        self.table.as_ref().map_or_else(Query::default, |table| table.search(key))
     }
 
     /// Goes on with several.
     #[inline(always)]
-    pub fn seek(&self, searches: &mut [Sought]) {
+    pub fn seek(&self, searches: &mut [Query]) {
         if let Some(table) = &self.table {
             table.seek(searches);
         }
@@ -213,7 +213,7 @@ impl Sessions {
     }
 
     /// What is kept of an entry.
-    pub fn way(&self, handle: Handle) -> Option<Way> {
+    pub fn way(&self, handle: Handle) -> Option<SessionDirection> {
         self.table.as_ref()?.get(handle).copied()
     }
 
@@ -263,8 +263,14 @@ impl Sessions {
         let other = if table == back_table { 0 } else { Marks::OTHER_TABLE };
         let marks = session.marks & !Marks::RETURN | other;
         let is_alone = marks & Marks::ALONE != 0;
-        let there = Way::new(from, to, protocol, marks, translation);
-        let back = Way::new(to.reversed(), from.reversed(), protocol, marks | Marks::RETURN, translation);
+        let there = SessionDirection::new(from, to, protocol, marks, translation);
+        let back = SessionDirection::new(
+            to.reversed(),
+            from.reversed(),
+            protocol,
+            marks | Marks::RETURN,
+            translation,
+        );
         let now = tick(now);
         let flows = self.table.as_mut().ok_or(Refusal::Full)?;
         let first = flows.insert(session.key(), there, DEFAULT, now).map_err(refusal)?;
@@ -365,7 +371,7 @@ impl Sessions {
     /// Ends all sessions; tells how many.
     pub fn purge(&mut self) -> usize {
         let Some(table) = self.table.as_mut() else { return 0 };
-        table.sweep(&mut Sweep::default(), usize::MAX, |_, _| Fate::Remove);
+        table.sweep(&mut Sweep::default(), usize::MAX, |_, _| SweepAction::Remove);
         self.by_table.clear();
         std::mem::take(&mut self.len)
     }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use shoal_wire::IpProtocol;
 
+use crate::session_direction::{Marks, Tuple};
 use crate::sessions::Session;
 use crate::translation::address;
-use crate::way::{Marks, Tuple};
 
 /// A protocol, as VPP writes it.
 pub struct Proto(pub u8);

@@ -1,7 +1,7 @@
-//! How long a session may be without a packet: of TCP, by what both sides have said.
+//! How long a session may be without a packet: of TCP, by the flags that both sides have sent.
 //!
 //! A connection is open once both sides have sent an ACK, whatever came before: one that began before the router knew of it opens, too.
-//! It ends with a RST, or when both sides have sent a FIN, and begins anew with a SYN.
+//! It ends with a RST, or when both sides have sent a FIN, and restarts with a SYN.
 
 use shoal_flow::Timeout;
 

@@ -3,7 +3,7 @@
 use shoal_adj::Family;
 use shoal_cnat::policy::{List, PolicyKind};
 use shoal_cnat::translation::{Flags, LbType};
-use shoal_cnat::{CnatError, Endpoint, From as Whence, MODULE, NO_NAT, PathSpec, SnatSpec, Spec, flags};
+use shoal_cnat::{AddressSource, CnatError, Endpoint, MODULE, NO_NAT, PathSpec, SnatSpec, Spec, flags};
 use shoal_fib::FlowFields;
 use shoal_interface::SwIfIndex;
 use shoal_ip4::Ip4;
@@ -45,7 +45,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
         let error = bed.cnat.update(spec.clone()).unwrap_err();
         assert_eq!(Retval::from(error), retval, "{spec:?}");
     }
-    let nowhere = Whence::Interface(SwIfIndex(99), Family::Ip4);
+    let nowhere = AddressSource::Interface(SwIfIndex(99), Family::Ip4);
     let strange = Spec { vip: Endpoint { from: nowhere, port: 80 }, ..good.clone() };
     assert!(matches!(bed.cnat.update(strange), Err(CnatError::Interface(_))));
     assert!(bed.cnat.translations().is_empty() && bed.cnat.clients().is_empty());
@@ -86,7 +86,7 @@ fn endpoints_follow_the_addresses_of_interfaces() {
     let mut bed = bed();
     bed.features();
     let outside = bed.nat.outside.index();
-    let vip = Endpoint { from: Whence::Interface(outside, Family::Ip4), port: 80 };
+    let vip = Endpoint { from: AddressSource::Interface(outside, Family::Ip4), port: 80 };
     let real = Spec { vip, is_real: true, ..spec(vip_end(), TCP, &[backend(false, 2)]) };
     let id = bed.cnat.update(real.clone()).unwrap();
     let client = client(false, 1000);
@@ -124,7 +124,7 @@ fn the_configuration_is_saved_and_read_again() {
         ..spec(vip(false), UDP, &[])
     };
     bed.cnat.update(of).unwrap();
-    let six = Endpoint { from: Whence::Interface(inside, Family::Ip6), port: 53 };
+    let six = Endpoint { from: AddressSource::Interface(inside, Family::Ip6), port: 53 };
     bed.cnat.update(Spec { vip: six, is_real: true, ..spec(vip(true), TCP, &[backend(true, 2)]) }).unwrap();
     let ip4 = [203, 0, 113, 9].into();
     bed.cnat.set_snat(SnatSpec { ip4, interface: Some(inside), ..SnatSpec::NONE }).unwrap();
@@ -224,7 +224,7 @@ fn an_interface_that_goes_takes_its_part_along() {
     bed.cnat.set_feature(index, true).unwrap();
     bed.cnat.set_policy_interface(index, List::Pod, true).unwrap();
     bed.cnat.set_snat(SnatSpec { interface: Some(index), ..SnatSpec::NONE }).unwrap();
-    let endpoint = Endpoint { from: Whence::Interface(index, Family::Ip4), port: 80 };
+    let endpoint = Endpoint { from: AddressSource::Interface(index, Family::Ip4), port: 80 };
     bed.cnat.update(Spec { vip: endpoint, is_real: true, ..spec(vip(false), TCP, &[]) }).unwrap();
     bed.nat.router.generator().delete_interface(index).unwrap();
     assert!(bed.cnat.features().is_empty() && bed.cnat.policy_interfaces().is_empty());

@@ -62,7 +62,7 @@ fn connections_that_leave_share_an_address_and_answers_come_back() {
             let (from, to) = bed.goes((two, far), protocol, SYN).unwrap();
             assert!(from.0 == shared(is_ip6) && from.1 != 5000 && to == far, "{from:?}");
             assert_eq!(bed.comes((far, from), protocol, ACK), Some((far, two)));
-            // Nobody asked for this.
+            // No session asked for this.
             assert_eq!(bed.comes((far, (shared(is_ip6), 4999)), protocol, SYN), None);
             // Connections that others begin are theirs, and so are their answers.
             let asked = (far, pod(is_ip6, 4, 80));
@@ -127,10 +127,10 @@ fn a_service_whose_back_end_is_elsewhere_has_answers_come_back_here() {
     for is_ip6 in [false, true] {
         for kind in [PolicyKind::K8s, PolicyKind::Dnat] {
             let mut bed = with_policy(kind);
-            // A client outside asks a service whose only back end is outside, too.
+            // A client outside connects to a service whose only back end is outside, too.
             let (client, vip, far) = (client(is_ip6, 1000), vip(is_ip6), far(is_ip6));
             bed.cnat.update(spec(vip, TCP, &[far])).unwrap();
-            // What goes out where it came in; the sender is told of a shorter way, too.
+            // What goes out where it came in; the sender gets a redirect, too.
             let ask = |bed: &mut Bed, ends, flags| {
                 let frame = bed.packet(false, ends, TCP, flags);
                 bed.send_in(frame);

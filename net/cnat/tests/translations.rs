@@ -183,7 +183,7 @@ fn sessions_end_after_their_time_and_when_they_are_purged() {
     assert_eq!(bed.cnat.purge(), Ok(2));
     assert!(bed.sessions().is_empty());
     assert_eq!(bed.nat.router.counter("/cnat/sessions/total"), 0);
-    assert_eq!(bed.comes((client, vip), TCP, ACK), Some((client, backend)), "and begins anew");
+    assert_eq!(bed.comes((client, vip), TCP, ACK), Some((client, backend)), "and restarts");
 }
 
 #[test]

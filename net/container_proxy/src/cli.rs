@@ -37,7 +37,7 @@ fn failed(error: ProxyError) -> CliError {
     CliError::argument(name, error.to_string())
 }
 
-/// The address or prefix that was said.
+/// The given address or prefix.
 fn said(args: &Args) -> Result<Option<IpPrefix>, CliError> {
     let address = args.opt::<IpAddr>("address")?.map(IpPrefix::host);
     Ok(address.or(args.opt::<PrefixArg>("prefix")?.map(|prefix| prefix.0)))

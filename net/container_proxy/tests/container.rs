@@ -6,7 +6,7 @@ use shoal_container_proxy::ContainerProxy;
 use shoal_container_proxy::api::API;
 use shoal_message::Retval;
 use shoal_module::api::ApiPart;
-use shoal_testkit::{Asker, PEER, PEER_MAC, PacketBuilder, Port, Router, STACK, api};
+use shoal_testkit::{ApiAsker, PEER, PEER_MAC, PacketBuilder, Port, Router, STACK, api};
 
 const OK: Retval = Retval(0);
 static PARTS: &[&ApiPart] = &[&API];
@@ -21,7 +21,7 @@ fn router() -> (Router, Port) {
     (router, port)
 }
 
-fn add_del(client: &Asker<'_>, addr: &str, len: u8, interface: u32, add: u8) -> Retval {
+fn add_del(client: &ApiAsker<'_>, addr: &str, len: u8, interface: u32, add: u8) -> Retval {
     let addr: IpAddr = addr.parse().unwrap();
     let mut bytes = match addr {
         IpAddr::V4(a) => [&[0][..], &a.octets()].concat(),
@@ -52,8 +52,8 @@ fn an_echo_to_a_container_is_answered_here() {
     let echo =
         PacketBuilder::ethernet(PEER_MAC, port.mac()).ip4(PEER, container).icmp_echo_request(1, 1).build();
     router.send(&port, &echo);
-    assert!(port.received().is_empty(), "nobody has the address");
-    let client = Asker::new(router.control(), PARTS);
+    assert!(port.received().is_empty(), "no container has the address");
+    let client = ApiAsker::new(router.control(), PARTS);
     assert_eq!(add_del(&client, "172.16.9.9", 32, port.index().0, 1), OK);
     assert_eq!(add_del(&client, "172.16.9.9", 32, port.index().0, 1), OK);
     router.send(&port, &echo);
@@ -70,7 +70,7 @@ fn an_echo_to_a_container_is_answered_here() {
 #[test]
 fn prefixes_of_both_families_go_with_their_interface() {
     let (router, port) = router();
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let index = port.index().0;
     assert_eq!(add_del(&client, "172.16.9.9", 24, index, 1), OK);
     assert_eq!(add_del(&client, "2001:db8:9::9", 128, index, 1), OK);
@@ -84,7 +84,7 @@ fn prefixes_of_both_families_go_with_their_interface() {
 #[test]
 fn what_cannot_be_is_refused() {
     let (router, port) = router();
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     assert_eq!(add_del(&client, "172.16.9.9", 32, 77, 1), Retval::INVALID_INTERFACE);
     assert_eq!(add_del(&client, "172.16.9.9", 33, port.index().0, 1), Retval::INVALID_PREFIX_LENGTH);
     let proxy = router.get::<ContainerProxy>();

@@ -18,12 +18,12 @@ use shoal_reassembly::{Reassembly, ReassemblyError, Side as Where, Version};
 use shoal_wire::Ip4Prefix;
 
 use crate::config::{Config, FIRST_PORT, Map, Share, Timeouts};
-use crate::keeping::Keeping;
 use crate::node::{In2out, Out2in};
+use crate::session_stores::SessionStores;
 use crate::sessions::{Flow, LONGEST, Record};
 use crate::shared::Shared;
 
-/// Who wants shallow reassembly.
+/// The user name for shallow reassembly.
 const USER: &str = "det44";
 
 /// Why an operation failed; nothing was changed.
@@ -133,7 +133,7 @@ pub struct Det44 {
     fib: Rc<Fib>,
     reassembly: Rc<Reassembly>,
     shared: Arc<Shared>,
-    keeping: StateKey<Keeping>,
+    keeping: StateKey<SessionStores>,
     state: RefCell<State>,
 }
 
@@ -144,7 +144,7 @@ impl Det44 {
         let tables = FibTables::clone(&*control.get::<FibTables>()?);
         let adjacencies = control.get::<Adjacencies>()?.table();
         let shared = Shared::new(graph.counters(), (tables, adjacencies), reassembly.words())?;
-        let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
+        let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         let s = || Arc::clone(&shared);
         let nodes = [
             ("det44-in2out-handoff", graph.add_stateful(In2out { shared: s() }, &keeping)?),

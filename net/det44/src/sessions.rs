@@ -185,7 +185,7 @@ pub enum Refusal {
 
 /// Which way a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum Direction {
     /// From a host.
     In2out,
     /// To a host.
@@ -254,19 +254,19 @@ impl Sessions {
 
     fn find(
         &self,
-        way: Way,
+        way: Direction,
         address: Ipv4Addr,
         port: u16,
         remote: (Ipv4Addr, u16),
         protocol: u8,
     ) -> Option<Handle> {
-        self.table.as_ref()?.handle_of(key(address, port, remote, protocol, way == Way::Out2in))
+        self.table.as_ref()?.handle_of(key(address, port, remote, protocol, way == Direction::Out2in))
     }
 
     /// The session of a packet about a session: one of an ICMP error.
     pub fn peek(
         &self,
-        way: Way,
+        way: Direction,
         (address, port): (Ipv4Addr, u16),
         remote: (Ipv4Addr, u16),
         protocol: u8,
@@ -278,7 +278,7 @@ impl Sessions {
     /// The session of a packet, if there is one; the packet uses it.
     pub fn used(
         &mut self,
-        way: Way,
+        way: Direction,
         (address, port): (Ipv4Addr, u16),
         (remote, protocol, flags): ((Ipv4Addr, u16), u8, u8),
         now: Time,
@@ -288,7 +288,7 @@ impl Sessions {
         let table = self.table.as_mut()?;
         let entry = *table.get(handle)?;
         let peer = table.handle_at(entry.peer)?;
-        let Some(state) = entry.state.after(way == Way::In2out, flags) else {
+        let Some(state) = entry.state.after(way == Direction::In2out, flags) else {
             self.remove(handle);
             return Some(entry.flow);
         };
@@ -322,7 +322,7 @@ impl Sessions {
         let ports = u32::from(share.ports).max(1);
         for nth in 0..ports {
             let out = share.first.wrapping_add(((u32::from(port) + nth) % ports) as u16);
-            if self.find(Way::Out2in, share.address, out, remote, protocol).is_none() {
+            if self.find(Direction::Out2in, share.address, out, remote, protocol).is_none() {
                 let flow = Flow { host, port, remote, protocol, shared: (share.address, out) };
                 return self.insert(flow, State::first(protocol), now).map(drop).ok_or(Refusal::Full);
             }
@@ -398,7 +398,7 @@ impl Sessions {
     pub fn take_in(&mut self, mut other: Sessions, now: Time) {
         for record in std::mem::take(&mut other.parcel) {
             let Flow { shared, remote, protocol, .. } = record.flow;
-            if self.find(Way::Out2in, shared.0, shared.1, remote, protocol).is_none() {
+            if self.find(Direction::Out2in, shared.0, shared.1, remote, protocol).is_none() {
                 self.insert(record.flow, record.state, now);
             }
         }

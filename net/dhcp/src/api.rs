@@ -12,7 +12,7 @@ use shoal_module::api::{ApiMessage, ApiPart, Call, ClientIndex, Clients, Dump, F
 
 use crate::api6;
 use crate::client::State;
-use crate::{Asks, ClientInfo, Dhcp, RelayInfo, Server, VirtualSubnet};
+use crate::{ClientIdentity, ClientInfo, Dhcp, RelayInfo, Server, VirtualSubnet};
 
 /// Messages of this crate.
 pub static API: ApiPart = ApiPart {
@@ -268,7 +268,7 @@ impl Request for DhcpClientConfig {
             return Ok(dhcp.del_client(interface)?);
         }
         let end = client.id.iter().position(|byte| *byte == 0).unwrap_or(client.id.len());
-        let asks = Asks {
+        let asks = ClientIdentity {
             hostname: client.hostname.as_str().to_owned(),
             id: client.id.get(..end).unwrap_or_default().to_vec(),
             broadcast: client.set_broadcast_flag,

@@ -315,11 +315,11 @@ pub struct WantDhcp6PdReplyEvents {
     pub pid: u32,
 }
 
-/// Who wants to know of addresses.
+/// The clients that want events of addresses.
 #[derive(Default)]
 struct OfAddresses(Subscribers);
 
-/// Who wants to know of prefixes.
+/// The clients that want events of prefixes.
 #[derive(Default)]
 struct OfPrefixes(Subscribers);
 

@@ -12,7 +12,7 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::cli6;
 use crate::client::State;
-use crate::{Asks, Dhcp, DhcpError, Server, VirtualSubnet};
+use crate::{ClientIdentity, Dhcp, DhcpError, Server, VirtualSubnet};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -95,7 +95,7 @@ fn client(control: &Control, args: &Args) -> Result<Output, CliError> {
         dhcp.del_client(interface).map_err(refused)?;
         return Ok(Output::none());
     }
-    let asks = Asks {
+    let asks = ClientIdentity {
         hostname: args.text("hostname").unwrap_or_default().to_owned(),
         id: args.text("client-id").unwrap_or_default().as_bytes().to_vec(),
         broadcast: args.has("broadcast"),

@@ -81,7 +81,7 @@ pub struct Machine {
 }
 
 /// A message that came, and from where.
-pub struct Heard<'a> {
+pub struct ReceivedPacket<'a> {
     /// What it says.
     pub message: Message<'a>,
     /// Its source address.
@@ -148,14 +148,14 @@ impl Machine {
 
     /// Whether an answer is to this client's question. VPP believes those with another number, too, which servers send that VPP's
     /// users have; once there is a lease only its server's.
-    fn is_for_me(&self, heard: &Heard<'_>) -> bool {
+    fn is_for_me(&self, heard: &ReceivedPacket<'_>) -> bool {
         let numbered = heard.message.transaction() == self.transaction;
         let by_server = self.lease.as_ref().is_none_or(|lease| lease.server == heard.source);
         heard.message.client() == Some(heard.mac) && (numbered || by_server)
     }
 
     /// What it does now that a message has come.
-    pub fn hear(&mut self, heard: &Heard<'_>, now: Time) -> Vec<Act> {
+    pub fn hear(&mut self, heard: &ReceivedPacket<'_>, now: Time) -> Vec<Act> {
         if !self.is_for_me(heard) {
             return Vec::new();
         }
@@ -180,7 +180,7 @@ impl Machine {
         }
     }
 
-    fn granted(&mut self, heard: &Heard<'_>, now: Time) -> Vec<Act> {
+    fn granted(&mut self, heard: &ReceivedPacket<'_>, now: Time) -> Vec<Act> {
         let message = &heard.message;
         let address = message.given();
         // A lease without an end is one of 136 years (RFC 2131, 3.3).
@@ -246,7 +246,7 @@ mod tests {
 
     fn hear(machine: &mut Machine, bytes: &[u8], source: Ipv4Addr, now: u64) -> Vec<Act> {
         let message = Message::read(bytes).unwrap();
-        machine.hear(&Heard { message, source, mac: MAC }, at(now))
+        machine.hear(&ReceivedPacket { message, source, mac: MAC }, at(now))
     }
 
     const GIVEN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);

@@ -68,7 +68,7 @@ pub enum Act6 {
 
 /// A server's answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Said<'a> {
+pub struct ServerReply<'a> {
     /// Which message it is.
     pub kind: u8,
     /// The server, by its number.
@@ -137,8 +137,8 @@ impl Machine6 {
         self.leases.iter().map(item).collect()
     }
 
-    /// A server said something.
-    pub fn hear(&mut self, said: &Said<'_>, now: Time) -> Vec<Act6> {
+    /// A server sent a message.
+    pub fn hear(&mut self, said: &ServerReply<'_>, now: Time) -> Vec<Act6> {
         match (said.kind, self.phase) {
             (kind::ADVERTISE, Phase::Solicit) => self.advertised(said),
             (kind::REPLY, Phase::Request | Phase::Renew | Phase::Rebind) => self.replied(said, now),
@@ -146,7 +146,7 @@ impl Machine6 {
         }
     }
 
-    fn advertised(&mut self, said: &Said<'_>) -> Vec<Act6> {
+    fn advertised(&mut self, said: &ServerReply<'_>) -> Vec<Act6> {
         let Association { items, status, .. } = said.association;
         let is_good = said.status == status::SUCCESS && *status == status::SUCCESS;
         if !is_good || !items.iter().any(|item| item.valid > 0) {
@@ -156,7 +156,7 @@ impl Machine6 {
         vec![self.ask(kind::REQUEST, REQUEST, 0, items.clone())]
     }
 
-    fn replied(&mut self, said: &Said<'_>, now: Time) -> Vec<Act6> {
+    fn replied(&mut self, said: &ServerReply<'_>, now: Time) -> Vec<Act6> {
         let Association { t1, t2, items, status, .. } = said.association;
         if said.status != status::SUCCESS {
             return Vec::new();
@@ -311,8 +311,8 @@ mod tests {
         Association { id: 1, t1, t2, items: items.collect(), status }
     }
 
-    fn said(kind: u8, server: u32, association: &Association) -> Said<'_> {
-        Said { kind, server, status: 0, association }
+    fn said(kind: u8, server: u32, association: &Association) -> ServerReply<'_> {
+        ServerReply { kind, server, status: 0, association }
     }
 
     fn asked(acts: &[Act6]) -> &Question {
@@ -385,7 +385,9 @@ mod tests {
             assert!(machine.hear(&said(kind::ADVERTISE, 0, &offer), at(0)).is_empty());
         }
         let good = given(&[(1, 9, 9)], (0, 0), 0);
-        assert!(machine.hear(&Said { status: 1, ..said(kind::ADVERTISE, 0, &good) }, at(0)).is_empty());
+        assert!(
+            machine.hear(&ServerReply { status: 1, ..said(kind::ADVERTISE, 0, &good) }, at(0)).is_empty()
+        );
         assert!(machine.hear(&said(kind::REPLY, 0, &good), at(0)).is_empty(), "nothing was requested");
         machine.hear(&said(kind::ADVERTISE, 0, &good), at(0));
         let crossed = given(&[(1, 9, 9)], (5, 4), 0);

@@ -93,7 +93,7 @@ pub struct Association {
 
 /// A client's message.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct ClientRequest<'a> {
     /// What kind it is.
     pub kind: u8,
     /// What its answers are known by.
@@ -110,7 +110,7 @@ pub struct Ask<'a> {
     pub association: &'a Association,
 }
 
-impl Ask<'_> {
+impl ClientRequest<'_> {
     /// Its bytes behind the UDP header.
     pub fn write(&self) -> Vec<u8> {
         let [a, b, c] = self.transaction;
@@ -274,7 +274,7 @@ mod tests {
         let (client, server) = (&[0, 3, 0, 1, 2, 0, 0, 0, 0, 1][..], &[0, 2, 9, 9][..]);
         let transaction = [1, 2, 3];
         let server = Some(server);
-        Ask {
+        ClientRequest {
             kind: kind::REQUEST,
             transaction,
             client,

@@ -24,7 +24,8 @@ pub mod node;
 mod running;
 
 pub use control::{
-    Asks, Client6Info, ClientInfo, Dhcp, DhcpError, FromPrefix, RelayInfo, Replied, Server, VirtualSubnet,
+    Client6Info, ClientIdentity, ClientInfo, Dhcp, DhcpError, FromPrefix, RelayInfo, Replied, Server,
+    VirtualSubnet,
 };
 
 use std::rc::Rc;

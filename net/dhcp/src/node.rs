@@ -19,7 +19,7 @@ pub const CLIENT_PORT: u16 = 68;
 
 /// Where a packet came in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum To {
+pub enum ArrivalPort {
     /// At servers' ports.
     Server,
     /// At clients' ports.
@@ -28,13 +28,13 @@ pub enum To {
 
 /// A packet that came.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct ReceivedPacket {
     /// The interface.
     pub interface: SwIfIndex,
     /// The sender's link-layer address.
     pub mac: Option<MacAddress>,
     /// At which ports.
-    pub to: To,
+    pub to: ArrivalPort,
     /// The packet, from its IP header on.
     pub packet: Vec<u8>,
 }
@@ -72,7 +72,7 @@ pub struct Trace {
 
 /// The code of all four nodes.
 pub struct Input<const IP6: bool, const TO_SERVER: bool> {
-    pub(crate) tell: Sender<Heard>,
+    pub(crate) tell: Sender<ReceivedPacket>,
     pub(crate) interfaces: IfTable,
 }
 
@@ -104,8 +104,8 @@ impl<const IP6: bool, const TO_SERVER: bool> PacketNode for Input<IP6, TO_SERVER
         }
         let (packet, mac) = (pkt.to_vec(), self.source_of(pkt, cx.guard()));
         cx.trace(pkt, || Trace { bytes: packet.len(), mac: mac.unwrap_or(MacAddress::ZERO) });
-        let to = if TO_SERVER { To::Server } else { To::Client };
-        let heard = Heard { interface: pkt.rx(), mac, to, packet };
+        let to = if TO_SERVER { ArrivalPort::Server } else { ArrivalPort::Client };
+        let heard = ReceivedPacket { interface: pkt.rx(), mac, to, packet };
         self.tell.try_send(heard).map_err(|_| Error::Congested)?;
         cx.count(Error::Taken, 1);
         Ok(Next::Done)

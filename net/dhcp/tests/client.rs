@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use shoal_dhcp::client::State;
 use shoal_dhcp::message4::{BROADCAST, Draft, Kind, option};
-use shoal_dhcp::{Asks, Dhcp, DhcpError};
+use shoal_dhcp::{ClientIdentity, Dhcp, DhcpError};
 use shoal_ip4::Ip4;
 use shoal_testkit::PacketBuilder;
 use shoal_testkit::nat_bed::{FAR, NatBed};
@@ -41,7 +41,7 @@ fn answer(bed: &mut NatBed, question: &[u8], kind: Kind, lease: u32, to: Ipv4Add
 }
 
 fn begin(bed: &mut NatBed) -> Vec<u8> {
-    let asks = Asks { hostname: "gw".to_owned(), id: b"me".to_vec(), ..Asks::default() };
+    let asks = ClientIdentity { hostname: "gw".to_owned(), id: b"me".to_vec(), ..ClientIdentity::default() };
     bed.router.get::<Dhcp>().add_client(bed.outside.index(), asks).unwrap();
     sent(bed).pop().unwrap()
 }
@@ -109,7 +109,7 @@ fn a_client_that_is_taken_away_takes_its_address_along() {
     let dhcp = bed.router.get::<Dhcp>();
     let outside = bed.outside.index();
     bound(&mut bed, 100);
-    let again = dhcp.add_client(outside, Asks::default());
+    let again = dhcp.add_client(outside, ClientIdentity::default());
     assert_eq!(
         again.unwrap_err().to_string(),
         format!("dhcp client already enabled on {}", bed.outside.name())
@@ -117,7 +117,7 @@ fn a_client_that_is_taken_away_takes_its_address_along() {
     dhcp.del_client(outside).unwrap();
     assert_eq!(bed.router.get::<Ip4>().primary(outside), None);
     assert!(matches!(dhcp.del_client(outside), Err(DhcpError::NoClient(_))));
-    let long = Asks { hostname: "x".repeat(64), ..Asks::default() };
+    let long = ClientIdentity { hostname: "x".repeat(64), ..ClientIdentity::default() };
     assert!(matches!(dhcp.add_client(outside, long), Err(DhcpError::TooLong(..))));
     // An interface that goes.
     bound(&mut bed, 100);

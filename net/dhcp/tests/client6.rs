@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use shoal_dhcp::api6::*;
-use shoal_dhcp::client_message6::{Answer, Ask, Association, Item, Wanted, kind};
+use shoal_dhcp::client_message6::{Answer, Association, ClientRequest, Item, Wanted, kind};
 use shoal_dhcp::client6::Phase;
 use shoal_dhcp::{Dhcp, DhcpError, MODULE};
 use shoal_fib::{Fib, FibIndex, Source};
@@ -59,7 +59,7 @@ fn items(all: &[(&str, u32, u32)]) -> Vec<Item> {
 /// A server's answer to a frame.
 fn answer(bed: &mut NatBed, asked: &[u8], kind: u8, wanted: Wanted, association: &Association) {
     let (_, question) = read(asked);
-    let bytes = Ask {
+    let bytes = ClientRequest {
         kind,
         transaction: question.transaction,
         client: &question.client,
@@ -189,7 +189,7 @@ fn other_interfaces_get_addresses_from_a_prefix() {
     let ip6 = bed.router.get::<Ip6>();
     let own = || ip6.addresses(inside).iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(own(), ["2001:db8:ab00:7::1/64"]);
-    // Hosts there are told of it, for as long as it is given.
+    // Hosts there learn it, for as long as it is given.
     let advertised = |bed: &mut NatBed| {
         bed.advance(4);
         let all = bed.inside.received();
@@ -249,7 +249,7 @@ fn strangers_answers_change_nothing() {
         let mut association = Association { id, ..offer.clone() };
         change(&mut transaction, &mut client, &mut association);
         let (kind, wanted) = (kind::ADVERTISE, Wanted::Addresses);
-        Ask {
+        ClientRequest {
             kind,
             transaction,
             client: &client,
@@ -346,7 +346,7 @@ fn clients_of_the_api_send_messages_and_hear_answers() {
     let event = &events[0];
     assert_eq!((event.sw_if_index, event.server_index, event.msg_type.0), (outside, 0, 2));
     assert_eq!((event.T1, event.T2, event.addresses.len(), event.addresses[0].valid_time), (21, 41, 1, 120));
-    // It is answered, so it is not said again; the server is known by its number now.
+    // It is answered, so it is not sent again; the server is known by its number now.
     bed.advance(5);
     assert!(sent(&mut bed).is_empty());
     send(0, 3, outside).handle(&call).unwrap();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use shoal_message::{Message, Retval};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request};
 
-use crate::config::Ends;
+use crate::config::TunnelAddresses;
 use crate::{Dslite, DsliteError};
 
 /// Messages of this crate.
@@ -90,7 +90,7 @@ pub struct DsliteSetAftrAddr {
 
 impl Request for DsliteSetAftrAddr {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        Ok(dslite(call)?.set_aftr(Ends { ip4: self.ip4_addr, ip6: self.ip6_addr })?)
+        Ok(dslite(call)?.set_aftr(TunnelAddresses { ip4: self.ip4_addr, ip6: self.ip6_addr })?)
     }
 }
 
@@ -108,11 +108,11 @@ pub struct DsliteGetAftrAddrReply {
     pub ip6_addr: Ipv6Addr,
 }
 
-const NO_END: Ends = Ends { ip4: Ipv4Addr::UNSPECIFIED, ip6: Ipv6Addr::UNSPECIFIED };
+const NO_END: TunnelAddresses = TunnelAddresses { ip4: Ipv4Addr::UNSPECIFIED, ip6: Ipv6Addr::UNSPECIFIED };
 
 impl Request for DsliteGetAftrAddr {
     fn handle(self, call: &Call) -> Result<DsliteGetAftrAddrReply, Retval> {
-        let Ends { ip4, ip6 } = dslite(call)?.aftr().unwrap_or(NO_END);
+        let TunnelAddresses { ip4, ip6 } = dslite(call)?.aftr().unwrap_or(NO_END);
         Ok(DsliteGetAftrAddrReply { retval: 0, ip4_addr: ip4, ip6_addr: ip6 })
     }
 }
@@ -127,7 +127,7 @@ pub struct DsliteSetB4Addr {
 
 impl Request for DsliteSetB4Addr {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        Ok(dslite(call)?.set_b4(Ends { ip4: self.ip4_addr, ip6: self.ip6_addr })?)
+        Ok(dslite(call)?.set_b4(TunnelAddresses { ip4: self.ip4_addr, ip6: self.ip6_addr })?)
     }
 }
 
@@ -147,7 +147,7 @@ pub struct DsliteGetB4AddrReply {
 
 impl Request for DsliteGetB4Addr {
     fn handle(self, call: &Call) -> Result<DsliteGetB4AddrReply, Retval> {
-        let Ends { ip4, ip6 } = dslite(call)?.b4().unwrap_or(NO_END);
+        let TunnelAddresses { ip4, ip6 } = dslite(call)?.b4().unwrap_or(NO_END);
         Ok(DsliteGetB4AddrReply { retval: 0, ip4_addr: ip4, ip6_addr: ip6 })
     }
 }

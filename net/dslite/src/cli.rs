@@ -8,7 +8,7 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 use shoal_nat::tuple::{ICMP, TCP};
 
-use crate::config::Ends;
+use crate::config::TunnelAddresses;
 use crate::{Dslite, DsliteError};
 
 /// An AFTR's address in its tunnels (RFC 6333, 5.7).
@@ -65,13 +65,13 @@ fn failed(what: &str, error: &DsliteError) -> CliError {
 }
 
 fn aftr(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let ends = Ends { ip4: AFTR_IP4, ip6: args.get("address")? };
+    let ends = TunnelAddresses { ip4: AFTR_IP4, ip6: args.get("address")? };
     control.get::<Dslite>()?.set_aftr(ends).map_err(|e| failed("AFTR", &e))?;
     Ok(Output::none())
 }
 
 fn b4(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let ends = Ends { ip4: B4_IP4, ip6: args.get("address")? };
+    let ends = TunnelAddresses { ip4: B4_IP4, ip6: args.get("address")? };
     control.get::<Dslite>()?.set_b4(ends).map_err(|e| failed("B4", &e))?;
     Ok(Output::none())
 }

@@ -13,9 +13,9 @@ pub struct Config {
     /// Shared addresses.
     pub pool: BTreeSet<Ipv4Addr>,
     /// The AFTR's end of tunnels: the address that IPv4 errors come from, and the one that packets are sent to.
-    pub aftr: Option<Ends>,
+    pub aftr: Option<TunnelAddresses>,
     /// The B4's.
-    pub b4: Option<Ends>,
+    pub b4: Option<TunnelAddresses>,
     /// The threads that forward.
     pub workers: Vec<usize>,
 }
@@ -28,7 +28,7 @@ impl Default for Config {
 
 /// The two addresses of a tunnel's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
+pub struct TunnelAddresses {
     /// In the tunnel.
     pub ip4: Ipv4Addr,
     /// Of the tunnel.

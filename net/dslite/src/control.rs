@@ -13,13 +13,13 @@ use shoal_reassembly::Reassembly;
 use shoal_syslog::{Facility, Message, Severity, Syslog};
 use shoal_wire::IpPrefix;
 
-use crate::config::{Config, Ends};
-use crate::keeping::Keeping;
+use crate::config::{Config, TunnelAddresses};
 use crate::node::ce::{CeDecap, CeEncap};
 use crate::node::in2out::In2out;
 use crate::node::out2in::Out2in;
+use crate::session_stores::SessionStores;
 use crate::sessions::Record;
-use crate::shared::{Shared, Told};
+use crate::shared::{SessionEvent, Shared};
 
 /// Shared addresses that one call may name.
 const MOST_ADDRESSES: u32 = 1 << 12;
@@ -61,10 +61,10 @@ pub struct Dslite {
     fib: Rc<Fib>,
     syslog: Rc<Syslog>,
     shared: Arc<Shared>,
-    keeping: StateKey<Keeping>,
+    keeping: StateKey<SessionStores>,
     config: RefCell<Config>,
     is_ce: Cell<bool>,
-    told: Receiver<Told>,
+    told: Receiver<SessionEvent>,
 }
 
 fn to_node(node: &'static str) -> Path {
@@ -88,7 +88,7 @@ impl Dslite {
         let (graph, syslog) = (control.graph()?, control.get::<Syslog>()?);
         let (tell, told) = channel(WAITING);
         let shared = Shared::new(graph.counters(), syslog.gate(), tell)?;
-        let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
+        let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         let s = || Arc::clone(&shared);
         let nodes = [
             ("dslite-in2out-handoff", graph.add_stateful_frame(In2out::<false> { shared: s() }, &keeping)?),
@@ -204,12 +204,12 @@ impl Dslite {
     }
 
     /// The AFTR's end of tunnels.
-    pub fn aftr(&self) -> Option<Ends> {
+    pub fn aftr(&self) -> Option<TunnelAddresses> {
         self.config.borrow().aftr
     }
 
     /// The B4's end.
-    pub fn b4(&self) -> Option<Ends> {
+    pub fn b4(&self) -> Option<TunnelAddresses> {
         self.config.borrow().b4
     }
 
@@ -217,11 +217,11 @@ impl Dslite {
     ///
     /// # Errors
     /// It is no address of a host, or the forwarding table refuses.
-    pub fn set_aftr(&self, ends: Ends) -> Result<(), DsliteError> {
+    pub fn set_aftr(&self, ends: TunnelAddresses) -> Result<(), DsliteError> {
         let new = given(ends)?;
         let old = self.config.borrow().aftr;
         let everything = everything()?;
-        let route = |ends: Ends| {
+        let route = |ends: TunnelAddresses| {
             if self.is_ce() {
                 (everything, "dslite-ce-encap")
             } else {
@@ -238,13 +238,13 @@ impl Dslite {
     ///
     /// # Errors
     /// The router is no B4, it is no address of a host, or the forwarding table refuses.
-    pub fn set_b4(&self, ends: Ends) -> Result<(), DsliteError> {
+    pub fn set_b4(&self, ends: TunnelAddresses) -> Result<(), DsliteError> {
         if !self.is_ce() {
             return Err(DsliteError::NoB4);
         }
         let new = given(ends)?;
         let old = self.config.borrow().b4;
-        let route = |ends: Ends| (host(ends.ip6.into()), "dslite-ce-decap");
+        let route = |ends: TunnelAddresses| (host(ends.ip6.into()), "dslite-ce-decap");
         self.replace_route(old.map(route), new.map(route))?;
         self.config.borrow_mut().b4 = new;
         self.publish();
@@ -311,8 +311,8 @@ fn range(first: Ipv4Addr, last: Ipv4Addr) -> Result<impl Iterator<Item = Ipv4Add
     if bad { Err(DsliteError::Range(first, last)) } else { Ok((from..=to).map(Ipv4Addr::from_bits)) }
 }
 
-fn given(ends: Ends) -> Result<Option<Ends>, DsliteError> {
-    let Ends { ip6, .. } = ends;
+fn given(ends: TunnelAddresses) -> Result<Option<TunnelAddresses>, DsliteError> {
+    let TunnelAddresses { ip6, .. } = ends;
     if ip6.is_multicast() || ip6.is_loopback() || ip6.is_unicast_link_local() {
         return Err(DsliteError::Address(IpAddr::V6(ip6)));
     }

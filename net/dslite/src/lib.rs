@@ -13,10 +13,10 @@ pub mod api;
 mod cli;
 pub mod config;
 mod control;
-mod keeping;
 mod lines;
 pub mod node;
 mod running;
+mod session_stores;
 pub mod sessions;
 mod shared;
 

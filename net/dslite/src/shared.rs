@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::sessions::{Record, Sessions};
 
 /// A session began (`true`) or ended.
-pub type Told = (bool, Record);
+pub type SessionEvent = (bool, Record);
 
 /// What nodes and control plane share.
 pub struct Shared {
@@ -24,11 +24,11 @@ pub struct Shared {
     /// B4s of each thread that have some.
     b4s: Simple,
     gate: Gate,
-    tell: Sender<Told>,
+    tell: Sender<SessionEvent>,
 }
 
 impl Shared {
-    pub(crate) fn new(counters: &Counters, gate: Gate, tell: Sender<Told>) -> io::Result<Arc<Self>> {
+    pub(crate) fn new(counters: &Counters, gate: Gate, tell: Sender<SessionEvent>) -> io::Result<Arc<Self>> {
         let counter = |name: &str| {
             let counter = counters.simple(&format!("/dslite/{name}"), 1)?;
             counter.ensure(1);

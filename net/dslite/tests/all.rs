@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use shoal_arp::table::{FibEntry, Origin};
 use shoal_dslite::api::*;
-use shoal_dslite::config::Ends;
+use shoal_dslite::config::TunnelAddresses;
 use shoal_dslite::{Dslite, DsliteError};
 use shoal_interface::MtuLayer;
 use shoal_ip6::Ip6;
@@ -24,8 +24,8 @@ const HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
 const SHARED: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const ETHER: usize = 14;
 
-fn aftr() -> Ends {
-    Ends { ip4: Ipv4Addr::new(192, 0, 0, 1), ip6: "2001:db8:a::1".parse().unwrap() }
+fn aftr() -> TunnelAddresses {
+    TunnelAddresses { ip4: Ipv4Addr::new(192, 0, 0, 1), ip6: "2001:db8:a::1".parse().unwrap() }
 }
 
 fn b4(n: u16) -> Ipv6Addr {
@@ -293,7 +293,7 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
     assert_eq!(dslite.del_addresses((a, a)), Err(DsliteError::None(a)));
     assert_eq!(dslite.add_addresses((b, a)), Err(DsliteError::Range(b, a)));
     assert_eq!(dslite.set_b4(aftr()), Err(DsliteError::NoB4));
-    let group = Ends { ip6: "ff02::1".parse().unwrap(), ..aftr() };
+    let group = TunnelAddresses { ip6: "ff02::1".parse().unwrap(), ..aftr() };
     assert_eq!(dslite.set_aftr(group), Err(DsliteError::Address(group.ip6.into())));
     assert_eq!(dslite.aftr(), Some(aftr()));
     let call = Call::local(bed.router.control());

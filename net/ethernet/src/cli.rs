@@ -139,7 +139,7 @@ fn create_many(control: Rc<Control>, args: Args, sink: Sink) -> Later {
         let Ids(first, last) = args.get("ids")?;
         let mut names = String::new();
         let mut from = first;
-        // What is wrong with all of them is said before the first one is made.
+        // All faults are reported before the first one is made.
         while from <= last {
             let to = from.saturating_add(FEW - 1).min(last);
             names.push_str(&create_range(&control, &args, port, (from, to, last))?);

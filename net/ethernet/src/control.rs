@@ -13,7 +13,7 @@ use shoal_wire::EtherType;
 
 use crate::llc::{LlcTable, Snap};
 use crate::types::TypeTable;
-use crate::vlan::{Taken, VlanTable, VlanWriter, is_outer};
+use crate::vlan::{MatchConflict, VlanTable, VlanWriter, is_outer};
 
 /// Why a sub-interface cannot be; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +64,7 @@ pub enum SubError {
 /// The bond that an interface is a member of.
 type BondOf = Box<dyn Fn(SwIfIndex) -> Option<SwIfIndex>>;
 
-/// Who gets frames without tags.
+/// The owner of frames without tags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Untagged {
     /// The port.
@@ -79,14 +79,14 @@ pub struct Ethernet {
     interfaces: Rc<Interfaces>,
     input: NodeIndex,
     types: TypeTable,
-    /// Who has registered which type.
+    /// The owner of each registered type.
     owners: RefCell<BTreeMap<EtherType, &'static str>>,
     vlans: RefCell<VlanWriter>,
     /// Knows the bond that an interface is a member of.
     bonds: RefCell<Option<BondOf>>,
     /// The edge to the node for frames of interfaces in layer 2.
     l2: Arc<AtomicU16>,
-    /// Who gets 802.3 frames.
+    /// The owners of 802.3 frames.
     llc: LlcTable,
 }
 
@@ -238,8 +238,8 @@ impl Ethernet {
         if let Err(taken) = entered {
             self.interfaces.delete(index)?;
             return Err(match taken {
-                Taken::By(other) => SubError::InUse(self.interfaces.name(other)?),
-                Taken::Full => SubError::Full,
+                MatchConflict::By(other) => SubError::InUse(self.interfaces.name(other)?),
+                MatchConflict::Full => SubError::Full,
             });
         }
         if takes == Match::Untagged {

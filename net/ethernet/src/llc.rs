@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use shoal_graph::Edge;
 
-/// A protocol of frames with an extended header: who has given it its number, and the number. IEEE 802, 9.2.
+/// A protocol of frames with an extended header: the organisation that gave it its number, and the number. IEEE 802,
+/// 9.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Snap {
     /// The organization.

@@ -193,7 +193,7 @@ impl VlanTable {
 
 /// Why a sub-interface cannot take what it is to take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Taken {
+pub(crate) enum MatchConflict {
     /// Another one takes it.
     By(SwIfIndex),
     /// There is no block left.
@@ -241,10 +241,15 @@ impl VlanWriter {
     ///
     /// # Errors
     /// Another one takes them, or there is no room; nothing is changed then.
-    pub(crate) fn enter(&mut self, port: SwIfIndex, what: Match, sub: SwIfIndex) -> Result<(), Taken> {
+    pub(crate) fn enter(
+        &mut self,
+        port: SwIfIndex,
+        what: Match,
+        sub: SwIfIndex,
+    ) -> Result<(), MatchConflict> {
         let (default, untagged) = self.table.load(port, 1);
         let free = |slot: u32| match Candidate(slot).taking(u8::MAX, u8::MAX) {
-            Some(other) => Err(Taken::By(other)),
+            Some(other) => Err(MatchConflict::By(other)),
             None => Ok(()),
         };
         match what {
@@ -271,14 +276,14 @@ impl VlanWriter {
                     Inner::Any => OfOuter::of(old.only(), new, old.inner()),
                     Inner::Id(id) => {
                         let tree = self.blocks.set(old.inner(), id.number(), u64::from(new.0));
-                        OfOuter::of(old.only(), old.any(), tree.ok_or(Taken::Full)?)
+                        OfOuter::of(old.only(), old.any(), tree.ok_or(MatchConflict::Full)?)
                     }
                 };
                 let Some(root) = self.blocks.set(root, outer.number(), changed.0) else {
                     if let Inner::Id(id) = inner {
                         self.blocks.clear(changed.inner(), id.number());
                     }
-                    return Err(Taken::Full);
+                    return Err(MatchConflict::Full);
                 };
                 self.set_root(port, kind, root);
             }
@@ -286,7 +291,7 @@ impl VlanWriter {
         Ok(())
     }
 
-    /// Nobody takes them any more.
+    /// No interface takes them any more.
     pub(crate) fn leave(&mut self, port: SwIfIndex, what: Match) {
         let (default, untagged) = self.table.load(port, 1);
         match what {

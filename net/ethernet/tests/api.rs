@@ -5,7 +5,7 @@
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_message::Retval;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
-use shoal_testkit::{Asker, Router, STACK};
+use shoal_testkit::{ApiAsker, Router, STACK};
 
 const NO_TAGS: u32 = 1;
 const ONE: u32 = 2;
@@ -39,7 +39,7 @@ fn sub_interfaces_come_and_go_with_the_return_values_of_vpp() {
     let mut router = Router::new(STACK);
     let port = router.pg(0).index();
     let parts = parts();
-    let asker = Asker::new(router.control(), &parts);
+    let asker = ApiAsker::new(router.control(), &parts);
     let create = |name, fields: &[u8]| {
         let answer = asker.ask(name, fields).pop().unwrap();
         SwIfIndex(u32::from_be_bytes(answer[4..8].try_into().unwrap()))
@@ -96,7 +96,7 @@ fn an_mtu_of_its_own_is_set_and_taken_back() {
     let mut router = Router::new(STACK);
     let port = router.pg(0).index();
     let parts = parts();
-    let asker = Asker::new(router.control(), &parts);
+    let asker = ApiAsker::new(router.control(), &parts);
     asker.ask("create_vlan_subif", &vlan(port, 100));
     let sub = router.interfaces().sub_of(port, 100).unwrap();
     let set = |l3: u32| {

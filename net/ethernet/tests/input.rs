@@ -103,7 +103,7 @@ fn frames_for_other_stations_are_dropped_whatever_they_carry() {
 }
 
 #[test]
-fn what_nobody_takes_is_dropped_under_its_own_name() {
+fn packets_without_a_taker_are_dropped_under_their_own_name() {
     let (mut router, port) = router();
     let to_us = || PacketBuilder::ethernet(PEER, port.mac()).payload_len(46);
     let group = PacketBuilder::ethernet([3, 0, 0, 0, 0, 1], port.mac()).ether_type(EtherType::ARP);

@@ -153,7 +153,7 @@ fn arp_asks_and_answers_with_tags() {
     let reply = PacketBuilder::arp_reply(setup.ports[0].mac(), US_A, HOST, A).build();
     let sent = setup.ports[0].received_one();
     assert_eq!(sent[..46], tagged(&ONE_TAG, reply)[..46]);
-    // Without the tag it is for nobody here.
+    // Without the tag no interface takes it.
     setup.send(&request);
     assert!(setup.ports[0].received().is_empty());
     // The other side is asked for, and what waited leaves when the answer comes.
@@ -284,7 +284,7 @@ fn a_new_mac_address_of_the_port_is_that_of_its_sub_interfaces() {
     interfaces.set_mac(setup.ports[1].index(), new).unwrap();
     setup.send(&tagged(&ONE_TAG, setup.udp().build()));
     assert_eq!(setup.forwarded()[0][6..12], new.0);
-    // As in VPP there is one address of a port and its sub-interfaces, whoever it is set by.
+    // As in VPP there is one address of a port and its sub-interfaces, no matter by which of them it is set.
     let other = MacAddress([2, 0xfe, 0, 0, 9, 8]);
     interfaces.set_mac(setup.subs[1], other).unwrap();
     assert_eq!(interfaces.data(setup.ports[1].index()).unwrap().mac(), other);

@@ -104,7 +104,7 @@ pub(crate) fn is_link_local(addr: IpAddr) -> bool {
     matches!(addr, IpAddr::V6(a) if a.is_unicast_link_local())
 }
 
-/// Hashes addresses by one multiplication with a number nobody outside knows, so that no one can make them collide.
+/// Hashes addresses by one multiplication with a secret number, so that no sender can make them collide.
 #[derive(Clone)]
 pub(crate) struct Keyed(u64);
 

@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub by_id: BTreeMap<(Family, u32), FibIndex>,
     pub lists: Lists,
     pub trackers: Trackers,
-    /// Next hops that somebody said cannot be reached.
+    /// Next hops that were reported as unreachable.
     pub down: BTreeSet<(SwIfIndex, IpAddr)>,
     /// Next hops whose path was found not to work by what watches it: neighbours on interfaces, those several hops away without.
     pub failed: BTreeSet<(Option<SwIfIndex>, IpAddr)>,
@@ -238,14 +238,14 @@ impl State {
         removed.map_err(|why| FibError::Full { prefix: *prefix, table: table.id, why })
     }
 
-    /// Another list decides an entry now: what resolves through the entry is resolved anew.
+    /// Another list decides an entry now: what resolves through the entry is resolved again.
     fn decided(&mut self, fib: FibIndex, prefix: &IpPrefix) {
         let changed = self.covers_changed(fib, prefix);
         self.renew(changed);
         self.export(fib, prefix);
     }
 
-    /// An interface, or a next hop on it, went up or down: the lists it concerns share out their flows anew.
+    /// An interface, or a next hop on it, went up or down: its lists share out their flows again.
     pub fn reachability_changed(&mut self, interface: SwIfIndex) {
         // Whatever goes out of an interface leads through a list that names it.
         let mine = self.lists.naming(interface).map(|(id, _)| id).collect();
@@ -260,7 +260,7 @@ impl State {
         self.renew(lists);
     }
 
-    /// What was said of next hops on an interface holds no more.
+    /// Forgets what is known of next hops on an interface.
     pub fn forget_next_hops(&mut self, interface: SwIfIndex) {
         let first = (interface, IpAddr::from([0; 4]));
         while let Some(down) = self.down.range(first..).next().filter(|(i, _)| *i == interface).copied() {

@@ -10,8 +10,8 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 use crate::arg::{Match, Match4, Match6, TableArg};
 use crate::via::of_paths as of_route;
 use crate::view::{
-    AdjListing, CapacityView, CheckView, EntryListing, FibListing, FibMemory, FibView, MemoryView, Of,
-    PathListing, SummaryView, TablesView, WantedAdj,
+    AdjListing, CapacityView, CheckView, EntryListing, FibListing, FibMemory, FibView, MemoryView,
+    PathListDetail, PathListing, SummaryView, TablesView, WantedAdj,
 };
 use crate::{Fib, FibError, FibIndex, FlowFields, Source};
 
@@ -241,11 +241,11 @@ fn show_entry(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn show_path_lists(control: &Control, args: &Args) -> Result<Output, CliError> {
-    Ok(Output::listing(PathListing::new(control, Of::Lists, args.opt("index")?)?))
+    Ok(Output::listing(PathListing::new(control, PathListDetail::Lists, args.opt("index")?)?))
 }
 
 fn show_paths(control: &Control, args: &Args) -> Result<Output, CliError> {
-    Ok(Output::listing(PathListing::new(control, Of::Paths, args.opt("index")?)?))
+    Ok(Output::listing(PathListing::new(control, PathListDetail::Paths, args.opt("index")?)?))
 }
 
 fn show_memory(control: &Control, _: &Args) -> Result<Output, CliError> {

@@ -39,7 +39,7 @@ mod walk;
 
 pub use bulk::Bulk;
 pub(crate) use held::Holds;
-pub use held::{Held, HeldPaths};
+pub use held::{HeldPathList, HeldPaths};
 pub use show::{Entry, List, PathState};
 pub use sources::ClientSource;
 use sources::ClientSources;
@@ -300,7 +300,7 @@ impl Fib {
         Ok(all.len())
     }
 
-    /// All entries lose the paths that name an interface which is about to go; counted and said in the event log.
+    /// All entries lose the paths that name an interface which is about to go; counted, with an entry in the event log.
     fn forget_interface(&self, interface: SwIfIndex) {
         let mut state = self.state.borrow_mut();
         state.forget_next_hops(interface);

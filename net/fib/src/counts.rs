@@ -1,5 +1,5 @@
-//! Which routes count their packets. Nobody does who was not asked to: a counter costs an adjacency and a number for
-//! each thread, and packets that are counted do not take a superpath.
+//! Which routes count their packets. A route does not by default: a counter costs an adjacency and a number for each
+//! thread, and packets that are counted do not take a superpath.
 
 use std::collections::{BTreeMap, BTreeSet};
 

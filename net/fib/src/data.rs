@@ -66,7 +66,7 @@ pub fn follow_route<'g>(
     bytes: usize,
     (thread, guard): (usize, Guard<'g>),
     share: impl Fn(&Adj, FibIndex) -> AdjIndex,
-    find: impl Fn(FibIndex, By) -> AdjIndex,
+    find: impl Fn(FibIndex, LookupAddress) -> AdjIndex,
 ) -> Option<(AdjIndex, &'g Adj)> {
     let (mut fib, mut index) = (fib, found);
     for _ in 0..TABLES_IN_A_ROW {
@@ -83,14 +83,14 @@ pub fn follow_route<'g>(
             return Some((index, adj));
         }
         fib = FibIndex(adj.table());
-        index = find(fib, if adj.by_source() { By::Source } else { By::Destination });
+        index = find(fib, if adj.by_source() { LookupAddress::Source } else { LookupAddress::Destination });
     }
     None
 }
 
 /// Which address of a packet is looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum By {
+pub enum LookupAddress {
     /// Where it goes.
     Destination,
     /// Where it comes from.

@@ -41,7 +41,7 @@ pub enum FibError {
     TableInUse {
         /// The table's id.
         id: u32,
-        /// By whom.
+        /// The module that uses it.
         by: String,
     },
     /// Another source of routes has this name.
@@ -70,7 +70,7 @@ pub enum FibError {
         prefix: IpPrefix,
         /// The table's id.
         table: u32,
-        /// Who was to withdraw it.
+        /// The source that should withdraw it.
         by: Source,
         /// Who contributes it.
         from: Source,

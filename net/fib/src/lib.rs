@@ -46,10 +46,10 @@ mod way_mtu;
 pub use arg::{PrefixArg, TableArg};
 pub use connected::{Connected, HostAddress, OnInterface};
 pub use control::{
-    Bulk, Capacity, ClientSource, Covering, Entry, Fib, Held, HeldPaths, InOrder, List, PathState, Reach,
-    Route, Sweep, TableInfo, Walk, consecutive,
+    Bulk, Capacity, ClientSource, Covering, Entry, Fib, HeldPathList, HeldPaths, InOrder, List, PathState,
+    Reach, Route, Sweep, TableInfo, Walk, consecutive,
 };
-pub use data::{By, FibTables, follow_route};
+pub use data::{FibTables, LookupAddress, follow_route};
 pub use error::FibError;
 pub use flow::FlowFields;
 pub use path::{Path, Via};

@@ -8,7 +8,7 @@ use shoal_adj::{AdjIndex, Family, Link, Spread};
 use shoal_buffer::SwIfIndex;
 
 use crate::address::Keyed;
-use crate::resolve::{Led, Way};
+use crate::resolve::{WeightedPlace, WeightedTarget};
 use crate::{FibIndex, Path, PathState, Via};
 
 /// A path list's number.
@@ -30,12 +30,12 @@ pub(crate) struct List {
     pub key: ListKey,
     pub users: usize,
     /// Where it leads now: an adjacency for each, which its own one stands for, or, of a plain list, that one itself.
-    pub ways: Vec<Way>,
+    pub ways: Vec<WeightedTarget>,
     pub state: PathState,
     /// What entries' leaves hold; the list has a lock on it. It stays the same as long as the list lives.
     pub adj: AdjIndex,
     /// What a next hop leads to that this list's entries cover: first what is up, then all.
-    pub led: [Vec<Led>; 2],
+    pub led: [Vec<WeightedPlace>; 2],
     /// The next hops that are covered by an entry this list decides.
     pub followers: BTreeSet<Tracked>,
 }

@@ -12,9 +12,9 @@ use crate::{FibIndex, Source};
 /// Where a path leads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Via {
-    /// Out of an interface to whoever has the packet's destination address: a connected network. `source` is the
-    /// address to ask with; unspecified: any of the interface. In an entry for one host it is a
-    /// [next hop](Via::NextHop), the host itself.
+    /// Out of an interface to the host that has the packet's destination address: a connected network. `source` is the
+    /// address to ask with; unspecified: any of the interface. In an entry for one host it is a [next
+    /// hop](Via::NextHop), the host itself.
     Attached {
         /// The interface.
         interface: SwIfIndex,
@@ -75,13 +75,13 @@ pub enum Via {
     },
     /// Handed to the host.
     Punt,
-    /// There is no route; the sender is told. What a table's default route is until somebody gives it another.
+    /// There is no route; the sender gets an error. What a table's default route is until somebody gives it another.
     NoRoute,
     /// Thrown away silently.
     Drop,
-    /// Thrown away; the sender is told that there is no way.
+    /// Thrown away; the sender gets an error that there is no way.
     Unreachable,
-    /// Thrown away; the sender is told that it is forbidden.
+    /// Thrown away; the sender gets an error that it is forbidden.
     Prohibit,
 }
 
@@ -138,8 +138,8 @@ impl Path {
 }
 
 /// The paths of a host's own entry, when they are others than those given: what is on a link there is the host itself, a
-/// neighbour like others. Without that each of its packets would ask the link for it anew. What interfaces contribute is
-/// left as it is.
+/// neighbour like others. Without that each of its packets would ask the link for it again. What interfaces contribute
+/// is left as it is.
 pub(crate) fn of_host(prefix: &IpPrefix, source: Source, paths: &[Path]) -> Option<Vec<Path>> {
     let attached = |path: &Path| matches!(path.via, Via::Attached { .. });
     let next_hop = prefix.addr();

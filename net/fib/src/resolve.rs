@@ -36,7 +36,7 @@ pub(crate) enum Target {
 }
 
 /// A target and its share.
-pub(crate) type Way = (Target, u64);
+pub(crate) type WeightedTarget = (Target, u64);
 
 /// Where a next hop is that an entry covers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,7 +48,7 @@ pub(crate) enum Place {
 }
 
 /// A place and its share.
-pub(crate) type Led = (Place, u64);
+pub(crate) type WeightedPlace = (Place, u64);
 
 /// A next hop that somebody looks up.
 #[derive(Default)]
@@ -61,9 +61,9 @@ pub(crate) struct Tracker {
 
 /// What was found of a list.
 #[derive(Default)]
-struct Found {
-    ways: Vec<Way>,
-    led: [Vec<Led>; 2],
+struct ListResolution {
+    ways: Vec<WeightedTarget>,
+    led: [Vec<WeightedPlace>; 2],
     looped: bool,
 }
 
@@ -81,7 +81,7 @@ fn add<T: Ord + Copy>(all: &mut BTreeMap<T, u64>, what: T, weight: u128) {
 
 /// One of several that lead through each other, and how far a search for circles has come with it.
 #[derive(Default)]
-struct Visit {
+struct CycleSearch {
     order: usize,
     low: usize,
     /// Covers still to be looked at.
@@ -104,7 +104,7 @@ impl State {
         self.trackers.get(&(fib, next_hop))?.cover.map(|(_, list)| list)
     }
 
-    /// Resolves lists anew, and all that lead through them, and points their adjacencies to what was found.
+    /// Resolves lists again, and all that lead through them, and points their adjacencies to what was found.
     pub(crate) fn renew(&mut self, changed: Vec<ListId>) {
         if changed.is_empty() {
             return;
@@ -138,7 +138,7 @@ impl State {
     /// Circles of lists that lead through each other (most are of one list), each after those it leads through:
     /// Tarjan's algorithm, without recursion, because a chain may be long.
     fn in_order(&self, among: &HashSet<ListId>) -> Vec<Vec<ListId>> {
-        let mut visits: HashMap<ListId, Visit> = HashMap::new();
+        let mut visits: HashMap<ListId, CycleSearch> = HashMap::new();
         let (mut circles, mut stack) = (Vec::new(), Vec::new());
         let mut roots: Vec<ListId> = among.iter().copied().collect();
         roots.sort_unstable();
@@ -187,21 +187,21 @@ impl State {
         circles
     }
 
-    fn enter(id: ListId, visits: &mut HashMap<ListId, Visit>, stack: &mut Vec<ListId>) {
+    fn enter(id: ListId, visits: &mut HashMap<ListId, CycleSearch>, stack: &mut Vec<ListId>) {
         let order = visits.len();
-        visits.insert(id, Visit { order, low: order, next: 0, on_stack: true });
+        visits.insert(id, CycleSearch { order, low: order, next: 0, on_stack: true });
         stack.push(id);
     }
 
-    fn lower(visits: &mut HashMap<ListId, Visit>, id: ListId, low: usize) {
+    fn lower(visits: &mut HashMap<ListId, CycleSearch>, id: ListId, low: usize) {
         if let Some(visit) = visits.get_mut(&id) {
             visit.low = visit.low.min(low);
         }
     }
 
     /// Where a list leads, from where those lead that it leads through; `circle` is of those that lead back to it.
-    fn find(&self, id: ListId, circle: &HashSet<ListId>) -> Found {
-        let mut found = Found::default();
+    fn find(&self, id: ListId, circle: &HashSet<ListId>) -> ListResolution {
+        let mut found = ListResolution::default();
         let Some(list) = self.lists.get(id) else { return found };
         for (live, led) in [true, false].into_iter().zip(0..2usize) {
             let mut ways: BTreeMap<Target, u64> = BTreeMap::new();
@@ -257,13 +257,19 @@ impl State {
     }
 
     /// Where packets to a host go when the length of the way there is not known.
-    fn without_path_mtu(&self, via: Via) -> &[Way] {
+    fn without_path_mtu(&self, via: Via) -> &[WeightedTarget] {
         let cover = self.cover_list(via).and_then(|id| self.lists.get(id));
         cover.map_or(&[], |list| list.ways.as_slice())
     }
 
     /// Where a recursive path's next hop is.
-    fn through(&self, via: Via, live: bool, circle: &HashSet<ListId>, looped: &mut bool) -> Vec<Led> {
+    fn through(
+        &self,
+        via: Via,
+        live: bool,
+        circle: &HashSet<ListId>,
+        looped: &mut bool,
+    ) -> Vec<WeightedPlace> {
         let (Via::Recursive { next_hop, .. }, Some(cover)) = (via, self.cover_list(via)) else {
             return Vec::new();
         };
@@ -276,18 +282,19 @@ impl State {
         }
         let Some(list) = self.lists.get(cover) else { return Vec::new() };
         let [up, all] = &list.led;
-        let behind = |(place, weight): &Led| match place {
+        let behind = |(place, weight): &WeightedPlace| match place {
             Place::On(interface) => (Place::Behind(*interface, next_hop), *weight),
             behind @ Place::Behind(..) => (*behind, *weight),
         };
         let led = if live { up } else { all };
-        let is_up =
-            |(place, _): &Led| !live || matches!(place, Place::Behind(i, a) if self.is_up(*i, Some(*a)));
+        let is_up = |(place, _): &WeightedPlace| {
+            !live || matches!(place, Place::Behind(i, a) if self.is_up(*i, Some(*a)))
+        };
         led.iter().map(behind).filter(is_up).collect()
     }
 
     /// Where a next hop is that an entry with this path covers. One that is this router, or that is thrown away,
-    /// reaches nobody.
+    /// reaches no neighbour.
     fn place(&self, via: Via, live: bool) -> Option<Place> {
         let (interface, place, next_hop) = match via {
             Via::NextHop { interface, next_hop } => {
@@ -359,8 +366,8 @@ impl State {
     }
 
     /// Points a list's adjacency to what was found.
-    fn settle(&mut self, id: ListId, found: Found) {
-        let Found { ways, led, looped } = found;
+    fn settle(&mut self, id: ListId, found: ListResolution) {
+        let ListResolution { ways, led, looped } = found;
         let Some(list) = self.lists.get_mut(id) else { return };
         list.led = led;
         list.state = match (ways.is_empty(), looped) {
@@ -407,11 +414,11 @@ impl State {
             list.ways = std::mem::take(&mut found.ways);
         }
         let ways = self.lists.get(id).map(|l| l.ways.clone()).unwrap_or_default();
-        self.settle(id, Found { ways, ..found });
+        self.settle(id, ListResolution { ways, ..found });
         Ok(())
     }
 
-    fn lock_all(&self, ways: &[Way], link: Link) -> Result<Vec<Member>, FibError> {
+    fn lock_all(&self, ways: &[WeightedTarget], link: Link) -> Result<Vec<Member>, FibError> {
         let mut members: Vec<Member> = Vec::with_capacity(ways.len());
         for (target, weight) in ways {
             match self.lock(*target, link) {

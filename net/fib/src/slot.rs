@@ -82,7 +82,7 @@ impl<'a> Slot<'a> {
         Slot { best: packed.best(), others, marked: packed.is_marked() }
     }
 
-    /// Whether what a client contributes is to go unless it is said again.
+    /// Whether what a client contributes is to go unless the client adds it again.
     pub fn is_marked(&self) -> bool {
         self.marked
     }
@@ -97,13 +97,13 @@ impl<'a> Slot<'a> {
         self.all().find(|c| c.source != Source::PathMtu).map(|c| c.list)
     }
 
-    /// Who decides where packets go, and by which list: a path MTU only if nobody else says anything.
+    /// The source that decides where packets go, and by which list: a path MTU only without another source.
     pub fn deciding(&self) -> (Source, ListId) {
         let route = self.all().find(|c| c.source != Source::PathMtu).unwrap_or(self.best);
         (route.source, route.list)
     }
 
-    /// Whether nobody but this source contributes.
+    /// Whether this source is the only one that contributes.
     pub fn is_alone(&self, source: Source) -> bool {
         self.best.source == source && self.others.is_empty()
     }

@@ -6,7 +6,7 @@ use std::fmt;
 /// entry the first decides; when it withdraws, the next one does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Source {
-    /// What every table has and nobody may change.
+    /// What every table has and no client may change.
     Special,
     /// The longest packet that the way to a host carries. It changes nothing else of the way, and next hops are looked up
     /// as if it were not there.

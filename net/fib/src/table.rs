@@ -251,7 +251,7 @@ pub(crate) struct Table {
     pub name: Option<String>,
     pub locks: BTreeMap<Source, usize>,
     pub entries: Entries,
-    /// Who made it does not want it any more; it goes with the last one who needs it.
+    /// Its maker does not want it any more; it goes with its last user.
     pub leaving: bool,
 }
 
@@ -267,7 +267,7 @@ impl Table {
         }
     }
 
-    /// Its name: one that says its id, if nobody gave it another.
+    /// Its name, by default one that has its id.
     pub fn shown_name(&self) -> String {
         let own = self.name.clone();
         own.unwrap_or_else(|| format!("{}-VRF:{}", self.family().long_name(), self.id))

@@ -74,7 +74,7 @@ fn path(of: &ViaArgs<'_>, args: &Args) -> Result<Path, CliError> {
         ("prohibit", Via::Prohibit),
         ("punt", Via::Punt),
     ];
-    let nobody = match of.family {
+    let any = match of.family {
         Family::Ip4 => IpAddr::from([0; 4]),
         Family::Ip6 => IpAddr::from([0u16; 8]),
     };
@@ -82,7 +82,7 @@ fn path(of: &ViaArgs<'_>, args: &Args) -> Result<Path, CliError> {
     let via = if let Some((_, via)) = words.into_iter().find(|(word, _)| args.has(word)) {
         via
     } else if args.has("local") {
-        Via::Local { interface: None, address: nobody }
+        Via::Local { interface: None, address: any }
     } else if let Some((table, name)) = lookup_table(of, args)? {
         in_table(table, name)?
     } else if let Some(table) = args.opt::<TableArg>("source-table")? {
@@ -99,7 +99,7 @@ fn path(of: &ViaArgs<'_>, args: &Args) -> Result<Path, CliError> {
                 let name = if other.is_some() { "next-hop-table" } else { "next-hop" };
                 Via::Recursive { next_hop, fib: table.of(of.fib, Family::of(next_hop), name)? }
             }
-            (None, Some(interface)) => Via::Attached { interface, source: nobody },
+            (None, Some(interface)) => Via::Attached { interface, source: any },
             (None, None) => match other {
                 Some(other) => in_table(other, "next-hop-table")?,
                 None => {

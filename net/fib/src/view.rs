@@ -9,5 +9,5 @@ mod tables;
 pub(crate) use adj::{AdjListing, Wanted as WantedAdj};
 pub(crate) use capacity::{CapacityView, CheckView};
 pub(crate) use fib::{FibListing, FibView};
-pub(crate) use objects::{EntryListing, FibMemory, Of, PathListing};
+pub(crate) use objects::{EntryListing, FibMemory, PathListDetail, PathListing};
 pub(crate) use tables::{MemoryView, SummaryView, TablesView};

@@ -75,7 +75,7 @@ fn af(addr: IpAddr) -> u8 {
 
 /// A path's bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Way {
+pub(crate) struct PathBytes {
     interface: u32,
     table: u32,
     weight: u8,
@@ -87,13 +87,13 @@ pub(crate) struct Way {
     labels: u8,
 }
 
-pub(crate) fn to(next_hop: &str, interface: u32) -> Way {
+pub(crate) fn to(next_hop: &str, interface: u32) -> PathBytes {
     let next_hop = ip(next_hop);
     let proto = u32::from(af(next_hop));
-    Way { interface, table: 0, weight: 0, preference: 0, kind: 0, flags: 0, proto, next_hop, labels: 0 }
+    PathBytes { interface, table: 0, weight: 0, preference: 0, kind: 0, flags: 0, proto, next_hop, labels: 0 }
 }
 
-impl Way {
+impl PathBytes {
     fn bytes(&self) -> Vec<u8> {
         let mut all = Vec::new();
         for n in [self.interface, self.table, 0] {
@@ -124,7 +124,7 @@ impl Way {
 
 const PATH: usize = 167;
 
-pub(crate) fn route(table: u32, to: &str, ways: &[Way], v2: Option<u8>) -> Vec<u8> {
+pub(crate) fn route(table: u32, to: &str, ways: &[PathBytes], v2: Option<u8>) -> Vec<u8> {
     let to = prefix(to);
     let mut bytes = table.to_be_bytes().to_vec();
     bytes.extend([0; 4]);
@@ -138,7 +138,13 @@ pub(crate) fn route(table: u32, to: &str, ways: &[Way], v2: Option<u8>) -> Vec<u
     bytes
 }
 
-pub(crate) fn add_del(call: &Call, (add, multipath): (u8, u8), table: u32, to: &str, ways: &[Way]) -> Retval {
+pub(crate) fn add_del(
+    call: &Call,
+    (add, multipath): (u8, u8),
+    table: u32,
+    to: &str,
+    ways: &[PathBytes],
+) -> Retval {
     let mut request = vec![add, multipath];
     request.extend(route(table, to, ways, None));
     retval(call, "ip_route_add_del", &request)
@@ -151,22 +157,22 @@ const DEL_PATHS: (u8, u8) = (0, 1);
 pub(crate) const OK: Retval = Retval(0);
 
 /// Ways of routes, by prefix.
-type Ways = BTreeMap<String, Vec<(u32, u32, u8, u8, u32, IpAddr)>>;
+type RoutePaths = BTreeMap<String, Vec<(u32, u32, u8, u8, u32, IpAddr)>>;
 
-fn dump(call: &Call, id: u32, family: Family) -> Ways {
+fn dump(call: &Call, id: u32, family: Family) -> RoutePaths {
     ask(call, "ip_route_dump", &table(id, family, "")).iter().map(|row| read(row)).collect()
 }
 
-type Told = (String, Vec<(u32, u32, u8, u8, u32, IpAddr)>);
+type ReadRoute = (String, Vec<(u32, u32, u8, u8, u32, IpAddr)>);
 
 /// Prefix and paths of a route.
-fn read(row: &[u8]) -> Told {
+fn read(row: &[u8]) -> ReadRoute {
     let sixteen: [u8; 16] = row[9..25].try_into().unwrap();
     let addr = match row[8] {
         0 => IpAddr::from(<[u8; 4]>::try_from(&sixteen[..4]).unwrap()),
         _ => IpAddr::from(sixteen),
     };
-    let paths = row[27..].chunks(PATH).map(Way::read).collect::<Vec<_>>();
+    let paths = row[27..].chunks(PATH).map(PathBytes::read).collect::<Vec<_>>();
     assert_eq!(paths.len(), usize::from(row[26]));
     (format!("{addr}/{}", row[25]), paths)
 }
@@ -184,7 +190,7 @@ fn random_bytes_are_answered() {
 }
 
 #[test]
-fn tables_come_and_go_whoever_asks_how_often() {
+fn tables_come_and_go_however_often_clients_ask() {
     let router = router(1);
     let (call, fib) = (Call::local(&router.control), &router.fib);
     for family in Family::ALL {
@@ -234,7 +240,7 @@ fn a_table_that_is_needed_goes_with_the_last_who_needs_it() {
     assert_eq!((fib.ids(Family::Ip4), fib.entries(Family::Ip4, index).unwrap().len()), (vec![0, 10], 5));
     fib.unlock(Family::Ip4, index, Source::Interface);
     assert_eq!(fib.ids(Family::Ip4), [0]);
-    // Who wants it again meanwhile keeps it.
+    // A client that wants it again meanwhile keeps it.
     assert_eq!(retval(&call, "ip_table_add_del", &add), OK);
     fib.lock(Family::Ip4, index, Source::Interface).unwrap();
     assert_eq!(retval(&call, "ip_table_add_del", &del), OK);
@@ -242,7 +248,7 @@ fn a_table_that_is_needed_goes_with_the_last_who_needs_it() {
     fib.unlock(Family::Ip4, index, Source::Interface);
     assert_eq!(fib.ids(Family::Ip4), [0, 10]);
     // A route of another table leads there.
-    assert_eq!(add_del(&call, ADD, 0, "10.0.0.0/8", &[Way { table: 10, ..to("0.0.0.0", NONE) }]), OK);
+    assert_eq!(add_del(&call, ADD, 0, "10.0.0.0/8", &[PathBytes { table: 10, ..to("0.0.0.0", NONE) }]), OK);
     assert_eq!(router.way("10.1.1.1"), "Lookup - 0.0.0.1");
     assert_eq!(retval(&call, "ip_table_add_del", &del), OK);
     assert_eq!(ask(&call, "ip_table_dump", &[]).len(), 3);
@@ -261,7 +267,7 @@ fn routes_are_added_replaced_joined_and_taken_away() {
         let before = router.locks();
         assert_eq!(add_del(&call, ADD, 0, net, &[to(a, 1)]), OK);
         assert_eq!(router.way(host), format!("Incomplete 1 {a}"));
-        assert_eq!(add_del(&call, ADD_PATHS, 0, net, &[Way { weight: 3, ..to(b, 2) }]), OK);
+        assert_eq!(add_del(&call, ADD_PATHS, 0, net, &[PathBytes { weight: 3, ..to(b, 2) }]), OK);
         assert_eq!(router.shares(host).len(), 2);
         let family = Family::of(ip(host));
         let told = dump(&call, 0, family);
@@ -272,22 +278,22 @@ fn routes_are_added_replaced_joined_and_taken_away() {
         assert_eq!(router.way(host), format!("Incomplete 2 {b}"));
         assert_eq!(add_del(&call, DEL_PATHS, 0, net, &[to(a, 1)]), OK);
         assert_eq!(
-            add_del(&call, ADD, 0, net, &[to(recursive, NONE), Way { preference: 2, ..to(b, 1) }]),
+            add_del(&call, ADD, 0, net, &[to(recursive, NONE), PathBytes { preference: 2, ..to(b, 1) }]),
             OK
         );
         assert_eq!(dump(&call, 0, family)[net], [(NONE, 0, 1, 0, 0, ip(recursive)), (1, 0, 1, 2, 0, ip(b))]);
         for kind in [2, 5, 6] {
-            let way = Way { kind, ..to(if family == Family::Ip4 { "0.0.0.0" } else { "::" }, NONE) };
+            let way = PathBytes { kind, ..to(if family == Family::Ip4 { "0.0.0.0" } else { "::" }, NONE) };
             assert_eq!(add_del(&call, ADD, 0, net, &[way]), OK);
             assert_eq!(dump(&call, 0, family)[net][0].4, kind);
         }
-        let nobody = if family == Family::Ip4 { "0.0.0.0" } else { "::" };
-        assert_eq!(add_del(&call, ADD, 0, net, &[Way { kind: 9, ..to(nobody, 1) }]), OK);
-        assert_eq!(dump(&call, 0, family)[net], [(1, 0, 1, 0, 9, ip(nobody))]);
-        assert_eq!(add_del(&call, ADD, 0, net, &[Way { kind: 1, ..to(nobody, NONE) }]), OK);
+        let any = if family == Family::Ip4 { "0.0.0.0" } else { "::" };
+        assert_eq!(add_del(&call, ADD, 0, net, &[PathBytes { kind: 9, ..to(any, 1) }]), OK);
+        assert_eq!(dump(&call, 0, family)[net], [(1, 0, 1, 0, 9, ip(any))]);
+        assert_eq!(add_del(&call, ADD, 0, net, &[PathBytes { kind: 1, ..to(any, NONE) }]), OK);
         assert!(router.way(host).starts_with("Local"));
-        assert_eq!(add_del(&call, ADD, 0, net, &[to(nobody, 2)]), OK);
-        assert_eq!(dump(&call, 0, family)[net], [(2, 0, 1, 0, 0, ip(nobody))]);
+        assert_eq!(add_del(&call, ADD, 0, net, &[to(any, 2)]), OK);
+        assert_eq!(dump(&call, 0, family)[net], [(2, 0, 1, 0, 0, ip(any))]);
         for _ in 0..2 {
             assert_eq!(add_del(&call, DEL, 0, net, &[]), OK);
         }
@@ -310,15 +316,15 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         (DEL_PATHS, 0, "10.0.0.0/8", vec![], Retval::NO_PATHS_IN_ROUTE),
         (ADD, 0, "10.0.0.0/8", vec![to("192.0.2.1", 77)], Retval::NO_MATCHING_INTERFACE),
         (ADD, 0, "10.0.0.0/8", vec![good, to("192.0.2.1", 77)], Retval::NO_MATCHING_INTERFACE),
-        (ADD, 0, "10.0.0.0/8", vec![Way { table: 5, ..to("192.0.2.1", NONE) }], Retval::NO_SUCH_FIB),
-        (ADD, 0, "10.0.0.0/8", vec![Way { table: 5, ..to("0.0.0.0", NONE) }], Retval::NO_SUCH_FIB),
+        (ADD, 0, "10.0.0.0/8", vec![PathBytes { table: 5, ..to("192.0.2.1", NONE) }], Retval::NO_SUCH_FIB),
+        (ADD, 0, "10.0.0.0/8", vec![PathBytes { table: 5, ..to("0.0.0.0", NONE) }], Retval::NO_SUCH_FIB),
         (ADD, 0, "10.0.0.0/8", vec![to("::", NONE)], Retval::FIB_PATH_UNSUPPORTED_NH_PROTO),
-        (ADD, 0, "10.0.0.0/8", vec![Way { proto: 2, ..good }], Retval::FIB_PATH_UNSUPPORTED_NH_PROTO),
-        (ADD, 0, "10.0.0.0/8", vec![Way { proto: 9, ..good }], Retval::INVALID_VALUE),
-        (ADD, 0, "10.0.0.0/8", vec![Way { kind: 11, ..good }], Retval::INVALID_VALUE),
-        (ADD, 0, "10.0.0.0/8", vec![Way { kind: 3, ..good }], Retval::UNSUPPORTED),
-        (ADD, 0, "10.0.0.0/8", vec![Way { labels: 1, ..good }], Retval::UNSUPPORTED),
-        (ADD, 0, "10.0.0.0/8", vec![Way { flags: 2, ..good }], Retval::UNSUPPORTED),
+        (ADD, 0, "10.0.0.0/8", vec![PathBytes { proto: 2, ..good }], Retval::FIB_PATH_UNSUPPORTED_NH_PROTO),
+        (ADD, 0, "10.0.0.0/8", vec![PathBytes { proto: 9, ..good }], Retval::INVALID_VALUE),
+        (ADD, 0, "10.0.0.0/8", vec![PathBytes { kind: 11, ..good }], Retval::INVALID_VALUE),
+        (ADD, 0, "10.0.0.0/8", vec![PathBytes { kind: 3, ..good }], Retval::UNSUPPORTED),
+        (ADD, 0, "10.0.0.0/8", vec![PathBytes { labels: 1, ..good }], Retval::UNSUPPORTED),
+        (ADD, 0, "10.0.0.0/8", vec![PathBytes { flags: 2, ..good }], Retval::UNSUPPORTED),
         (ADD, 0, "10.0.0.0/8", vec![to("224.0.0.1", 1)], Retval::INVALID_VALUE),
         (ADD, 0, "2001:db8::/32", vec![to("fe80::1", NONE)], Retval::INVALID_VALUE),
     ] {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use router::{Router, prefix, router};
 use shoal_fib::{Family, FibIndex};
-use shoal_module::cli::{Args, CliError, Command, Gone, Later, Reader, Sink};
+use shoal_module::cli::{Args, CliError, ClientGone, Command, Later, Reader, Sink};
 
 fn command() -> &'static Command {
     shoal_fib::cli::COMMANDS.iter().find(|c| c.syntax.starts_with("ip route")).unwrap()
@@ -29,7 +29,7 @@ fn args(router: &Router, items: &str) -> Args {
 struct Client(Cell<bool>);
 
 impl Reader for Client {
-    fn write(&self, _: &str) -> Result<(), Gone> {
+    fn write(&self, _: &str) -> Result<(), ClientGone> {
         Ok(())
     }
     fn poll_gone(&self, _: &mut Context<'_>) -> Poll<()> {
@@ -93,7 +93,7 @@ fn many_are_added_and_deleted_while_others_have_their_turn() {
 }
 
 #[test]
-fn whoever_leaves_in_the_middle_leaves_nothing_behind() {
+fn a_client_that_leaves_in_the_middle_leaves_nothing_behind() {
     let router = router(1);
     for (family, first, other) in FAMILIES {
         let before = router.locks();

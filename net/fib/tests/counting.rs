@@ -23,7 +23,7 @@ const BOTH: [[&str; 5]; 2] = [
 ];
 
 #[test]
-fn a_route_that_comes_again_counts_again_until_nobody_wishes_it() {
+fn a_route_that_comes_again_counts_again_until_no_client_wants_it() {
     for [net, inner, addr, _, other] in BOTH {
         let router = router(1);
         let before = router.locks();

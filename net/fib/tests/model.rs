@@ -232,8 +232,8 @@ impl Model {
                 }
                 Via::Attached { interface, source } if up(interface, None) => {
                     let fits = Family::of(source) == list.0;
-                    let nobody = if list.0 == Family::Ip4 { [0; 4].into() } else { [0u16; 8].into() };
-                    let source = if fits { source } else { nobody };
+                    let any = if list.0 == Family::Ip4 { [0; 4].into() } else { [0u16; 8].into() };
+                    let source = if fits { source } else { any };
                     Adj::on(AdjKind::Glean, interface, 1500).with_link(link).with_address(source)
                 }
                 Via::InterfaceRx { interface } if up(interface, None) => {

@@ -65,7 +65,7 @@ fn the_best_source_decides_and_the_next_one_follows_it() {
 }
 
 #[test]
-fn nobody_takes_a_special_entry_s_place_and_everybody_the_default_route_s() {
+fn no_route_replaces_a_special_entry_and_any_route_replaces_the_default() {
     let router = with_neighbours();
     add(&router.fib, "240.0.0.0/4", Source::Cli, via("192.0.2.1", ETH1));
     add(&router.fib, "0.0.0.0/0", Source::Cli, via("192.0.2.1", ETH1));
@@ -123,7 +123,7 @@ fn what_is_on_a_link_for_one_host_is_that_host() {
     assert_eq!(router.way("10.0.0.5"), "Incomplete 2 198.51.100.1");
     assert!(fib.remove_paths(MAIN, hosts, Source::Cli, &[attached]).is_err());
     fib.remove_many(MAIN, hosts, Source::Cli).unwrap();
-    // IPv6 is no different; a network of many stays one, and groups are nobody's address.
+    // IPv6 is no different; a network of many stays one, and groups are no host's address.
     let attached6: Path = Via::Attached { interface: ETH1, source: ip("::") }.into();
     fib.add_paths(MAIN, [prefix("2001:db8::50/128")], Source::Api, &[attached6]).unwrap();
     assert_eq!(router.way("2001:db8::50"), "Incomplete 1 2001:db8::50");

@@ -10,7 +10,7 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 use crate::control::USUAL;
-use crate::netlink::Way;
+use crate::netlink::RouteExit;
 use crate::table::Key;
 use crate::{Fpm, FpmError, Listen, State};
 
@@ -158,10 +158,10 @@ impl Iterator for Rows {
             while let Some(key) = self.ready.pop_front() {
                 let told = self.fpm.told.borrow();
                 let Some(entry) = told.get(&key) else { continue };
-                let next_hop = if let Way::Id(id) = entry.way { Some(id) } else { None };
+                let next_hop = if let RouteExit::Id(id) = entry.way { Some(id) } else { None };
                 let way = match &entry.way {
-                    Way::Id(id) => format!("next hop {id}"),
-                    Way::Direct(way) => format!("{way:?}"),
+                    RouteExit::Id(id) => format!("next hop {id}"),
+                    RouteExit::Direct(way) => format!("{way:?}"),
                 };
                 let (table, prefix) = (key.0, key.1.to_string());
                 return Some(Row {

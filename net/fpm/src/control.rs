@@ -14,11 +14,11 @@ use shoal_lcp::{Lcp, table_of};
 use shoal_module::{Control, InitError};
 use shoal_wire::IpPrefix;
 
-use crate::netlink::{Route, Said, Way, answer, read};
-use crate::table::{Key, Told};
+use crate::netlink::{FpmMessage, Route, RouteExit, answer, read};
+use crate::table::{AnnouncedRoutes, Key};
 use crate::{server, sweep, wrap};
 
-/// Where zebra connects to unless it is told another place.
+/// Where zebra connects to by default.
 pub const USUAL: &str = "127.0.0.1:2620";
 /// Seconds that zebra has to tell its routes again when it comes back.
 const SWEEP_AFTER: Duration = Duration::from_mins(1);
@@ -36,7 +36,7 @@ const LOCAL: u32 = 255;
 /// Why a setting was refused; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FpmError {
-    /// Routes are taken from whom connects, so only from this machine.
+    /// Routes are taken from any client that connects, so only from this machine.
     #[error("{0} is no loopback address, nearest {nearest}", nearest = loopback(*.0))]
     NotLoopback(SocketAddr),
     /// The port cannot be had.
@@ -117,7 +117,7 @@ pub struct Fpm {
     control: Weak<Control>,
     fib: Rc<Fib>,
     lcp: Rc<Lcp>,
-    pub(crate) told: RefCell<Told>,
+    pub(crate) told: RefCell<AnnouncedRoutes>,
     listening: RefCell<Option<(Listen, Sender<()>)>>,
     at_start: RefCell<Option<Listen>>,
     pub(crate) peer: Cell<Option<Peer>>,
@@ -325,24 +325,24 @@ impl Fpm {
     /// same frame gives a new route: they are not without one meanwhile.
     pub(crate) fn hear(&self, message: &[u8], generation: u64, renewed: &[Key], out: &mut Vec<u8>) {
         match read(message) {
-            Said::Route(route) => self.hear_route(message, &route, generation, out),
-            Said::NoRoute { table, prefix } => {
+            FpmMessage::Route(route) => self.hear_route(message, &route, generation, out),
+            FpmMessage::NoRoute { table, prefix } => {
                 Counts::one(&self.counts.removals);
                 let key = (table, prefix);
                 if !renewed.contains(&key) {
                     self.forget(&key);
                 }
             }
-            Said::NextHop(id, hop) => {
+            FpmMessage::NextHop(id, hop) => {
                 Counts::one(&self.counts.next_hops);
                 let mut told = self.told.borrow_mut();
                 if told.next_hops() < MOST_NEXT_HOPS {
                     told.put_next_hop(id, hop, generation);
                 }
             }
-            Said::NoNextHop(id) => self.told.borrow_mut().remove_next_hop(id),
-            Said::Other => {}
-            Said::Malformed => Counts::one(&self.counts.malformed),
+            FpmMessage::NoNextHop(id) => self.told.borrow_mut().remove_next_hop(id),
+            FpmMessage::Other => {}
+            FpmMessage::Malformed => Counts::one(&self.counts.malformed),
         }
     }
 
@@ -436,7 +436,7 @@ impl Fpm {
         outcome
     }
 
-    fn install(&self, key: &Key, way: &Way) -> Outcome {
+    fn install(&self, key: &Key, way: &RouteExit) -> Outcome {
         let resolved = self.told.borrow().resolve(way);
         let way = match resolved {
             Resolved::Known(way) => way,

@@ -20,8 +20,8 @@ mod table;
 
 pub use control::{Fpm, FpmError, Listen, State};
 pub use frame::{FrameError, Frames, wrap};
-pub use netlink::{Messages, Route, Said, Way, answer, read};
-pub use table::Told;
+pub use netlink::{FpmMessage, Messages, Route, RouteExit, answer, read};
+pub use table::AnnouncedRoutes;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -51,12 +51,12 @@ pub struct Route {
     /// Who made it (`RTPROT_`).
     pub protocol: u8,
     /// How packets leave; nothing of a kind of route that there is not here.
-    pub way: Option<Way>,
+    pub way: Option<RouteExit>,
 }
 
 /// How packets of a route leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum RouteExit {
     /// As a next hop or group of that number says.
     Id(u32),
     /// So.
@@ -65,7 +65,7 @@ pub enum Way {
 
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum FpmMessage {
     /// A route is there, instead of another one to its prefix.
     Route(Route),
     /// A route is gone.
@@ -113,30 +113,30 @@ impl<'a> Iterator for Messages<'a> {
 }
 
 /// Reads a message with its header.
-pub fn read(message: &[u8]) -> Said {
+pub fn read(message: &[u8]) -> FpmMessage {
     let (Some(kind), Some(body)) = (u16_at(message, 4), message.get(HEADER..)) else {
-        return Said::Malformed;
+        return FpmMessage::Malformed;
     };
     let said = match kind {
         RTM_NEWROUTE => route(body),
         RTM_DELROUTE => route(body).map(|said| match said {
-            Said::Route(Route { table, prefix, .. }) => Said::NoRoute { table, prefix },
+            FpmMessage::Route(Route { table, prefix, .. }) => FpmMessage::NoRoute { table, prefix },
             other => other,
         }),
-        RTM_NEWNEXTHOP => next_hop(body).map(|(id, hop)| Said::NextHop(id, hop)),
-        RTM_DELNEXTHOP => next_hop(body).map(|(id, _)| Said::NoNextHop(id)),
-        _ => Some(Said::Other),
+        RTM_NEWNEXTHOP => next_hop(body).map(|(id, hop)| FpmMessage::NextHop(id, hop)),
+        RTM_DELNEXTHOP => next_hop(body).map(|(id, _)| FpmMessage::NoNextHop(id)),
+        _ => Some(FpmMessage::Other),
     };
-    said.unwrap_or(Said::Malformed)
+    said.unwrap_or(FpmMessage::Malformed)
 }
 
 /// A route; nothing of interest if its family is not forwarded here.
-fn route(body: &[u8]) -> Option<Said> {
+fn route(body: &[u8]) -> Option<FpmMessage> {
     let &[family, len, _, _, table, protocol, _, kind, ..] = body else { return None };
     let any = match family {
         AF_INET => IpAddr::from([0; 4]),
         AF_INET6 => IpAddr::from([0; 16]),
-        _ => return Some(Said::Other),
+        _ => return Some(FpmMessage::Other),
     };
     let (mut to, mut table, mut id, mut single, mut hops) =
         (any, u32::from(table), None, Single::default(), None);
@@ -150,16 +150,16 @@ fn route(body: &[u8]) -> Option<Said> {
         }
     }
     let way = match (kind, id, hops) {
-        (RTN_BLACKHOLE, ..) => Some(Way::Direct(HostWay::Blackhole)),
-        (RTN_UNREACHABLE, ..) => Some(Way::Direct(HostWay::Unreachable)),
-        (RTN_PROHIBIT, ..) => Some(Way::Direct(HostWay::Prohibit)),
-        (RTN_UNICAST, Some(id), _) => Some(Way::Id(id)),
-        (RTN_UNICAST, None, Some(hops)) if !hops.unknown => Some(Way::Direct(HostWay::Via(hops.paths))),
-        (RTN_UNICAST, None, None) => single.path(1).map(|path| Way::Direct(HostWay::Via(vec![path]))),
+        (RTN_BLACKHOLE, ..) => Some(RouteExit::Direct(HostWay::Blackhole)),
+        (RTN_UNREACHABLE, ..) => Some(RouteExit::Direct(HostWay::Unreachable)),
+        (RTN_PROHIBIT, ..) => Some(RouteExit::Direct(HostWay::Prohibit)),
+        (RTN_UNICAST, Some(id), _) => Some(RouteExit::Id(id)),
+        (RTN_UNICAST, None, Some(hops)) if !hops.unknown => Some(RouteExit::Direct(HostWay::Via(hops.paths))),
+        (RTN_UNICAST, None, None) => single.path(1).map(|path| RouteExit::Direct(HostWay::Via(vec![path]))),
         _ => None,
     };
     let prefix = IpPrefix::new(to, len).ok()?.normalized();
-    Some(Said::Route(Route { table, prefix, protocol, way }))
+    Some(FpmMessage::Route(Route { table, prefix, protocol, way }))
 }
 
 /// The next hops of a route.

@@ -12,7 +12,7 @@ use shoal_graph::process::{Processes, Receiver, channel};
 use shoal_module::cli::Pace;
 
 use crate::control::{Counts, Fpm, Peer};
-use crate::netlink::{Messages, Said, read};
+use crate::netlink::{FpmMessage, Messages, read};
 use crate::table::Key;
 use crate::{Frames, sweep};
 
@@ -90,7 +90,7 @@ struct Session {
     heard: Time,
     /// Zebra has been quiet once: what the kernel says of its routes is passed over.
     settled: bool,
-    /// Routes that it has not told again have gone.
+    /// Routes that it has not announced again have gone.
     swept: bool,
 }
 
@@ -147,7 +147,7 @@ impl Session {
             renewed = messages
                 .clone()
                 .filter_map(|message| match read(message) {
-                    Said::Route(route) => Some((route.table, route.prefix)),
+                    FpmMessage::Route(route) => Some((route.table, route.prefix)),
                     _ => None,
                 })
                 .take(MOST_RENEWED)

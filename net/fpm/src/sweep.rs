@@ -1,4 +1,5 @@
-//! Work on many routes, in slices: another look at those whose next hops changed, and taking away those that are not told again.
+//! Work on many routes, in slices: another look at those whose next hops changed, and taking away those that are not
+//! announced again.
 
 use std::rc::Rc;
 
@@ -6,7 +7,7 @@ use shoal_graph::process::Receiver;
 use shoal_module::cli::Pace;
 
 use crate::control::{Counts, Fpm};
-use crate::table::Told;
+use crate::table::AnnouncedRoutes;
 
 /// Routes that are looked at between two questions for the time.
 const AT_ONCE: usize = 64;
@@ -33,8 +34,8 @@ pub(crate) async fn look_again(fpm: Rc<Fpm>, bell: Receiver<()>) {
     }
 }
 
-/// Takes away the routes that a connection has not told again. If these are more than half of all, zebra has not begun to tell, and
-/// they stay.
+/// Takes away the routes that a connection has not announced again. If these are more than half of all, zebra has not
+/// begun to tell, and they stay.
 pub(crate) async fn sweep(fpm: Rc<Fpm>, generation: u64) {
     let (all, again) = (fpm.told.borrow().routes(), fpm.told.borrow().told_by(generation));
     if again * 2 < all {
@@ -63,13 +64,13 @@ pub(crate) async fn sweep(fpm: Rc<Fpm>, generation: u64) {
     }
 }
 
-/// Withdraws all routes of what was told.
-pub(crate) async fn withdraw(fpm: Rc<Fpm>, all: Told) {
+/// Withdraws all announced routes.
+pub(crate) async fn withdraw(fpm: Rc<Fpm>, all: AnnouncedRoutes) {
     let (pace, mut from) = (Pace::default(), None);
     loop {
         let (keys, last) = all.after(from, AT_ONCE, |entry| entry.installed);
         for key in keys {
-            // One that has been told again meanwhile is another one's.
+            // One that has been announced again meanwhile is another one's.
             if fpm.told.borrow().get(&key).is_none_or(|now| !now.installed) {
                 fpm.withdraw(&key);
             }

@@ -1,4 +1,5 @@
-//! What zebra has told: next hops, groups of them, routes, and which of these are not said again after it came back.
+//! What zebra has announced: next hops, groups of them, routes, and which of these are not announced again after it
+//! came back.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -6,7 +7,7 @@ use std::ops::Bound;
 use shoal_interface::{HostNextHop, HostNextHops, Resolved};
 use shoal_wire::IpPrefix;
 
-use crate::netlink::{Route, Way};
+use crate::netlink::{Route, RouteExit};
 
 /// A prefix in a table of the kernel.
 pub type Key = (u32, IpPrefix);
@@ -15,7 +16,7 @@ pub type Key = (u32, IpPrefix);
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// How packets leave.
-    pub way: Way,
+    pub way: RouteExit,
     /// The connection that told it last.
     pub generation: u64,
     /// Whether the forwarding table has it.
@@ -26,7 +27,7 @@ pub struct Entry {
 
 /// All of it.
 #[derive(Default)]
-pub struct Told {
+pub struct AnnouncedRoutes {
     routes: BTreeMap<Key, Entry>,
     next_hops: HostNextHops,
     /// The connection that told a next hop last.
@@ -39,7 +40,7 @@ pub struct Told {
     all_changed: bool,
 }
 
-impl Told {
+impl AnnouncedRoutes {
     /// How many routes.
     pub fn routes(&self) -> usize {
         self.routes.len()
@@ -51,7 +52,7 @@ impl Told {
     }
 
     /// Takes a route, instead of the one before it to its prefix.
-    pub fn put(&mut self, route: &Route, way: Way, generation: u64) -> Key {
+    pub fn put(&mut self, route: &Route, way: RouteExit, generation: u64) -> Key {
         let key = (route.table, route.prefix);
         let installed = self.routes.get(&key).is_some_and(|before| before.installed);
         self.routes.insert(key, Entry { way, generation, installed, unanswered: None });
@@ -135,7 +136,7 @@ impl Told {
         (found, last)
     }
 
-    /// How many routes have been told by a connection.
+    /// How many routes a connection has announced.
     pub fn told_by(&self, generation: u64) -> usize {
         self.routes.values().filter(|entry| entry.generation == generation).count()
     }
@@ -150,10 +151,10 @@ impl Told {
     }
 
     /// How packets of a route leave.
-    pub fn resolve(&self, way: &Way) -> Resolved {
+    pub fn resolve(&self, way: &RouteExit) -> Resolved {
         match way {
-            Way::Direct(way) => Resolved::Known(way.clone()),
-            Way::Id(id) => self.next_hops.resolve(*id),
+            RouteExit::Direct(way) => Resolved::Known(way.clone()),
+            RouteExit::Id(id) => self.next_hops.resolve(*id),
         }
     }
 }
@@ -167,6 +168,6 @@ pub struct Changed {
 impl Changed {
     /// Whether a route is one of them.
     pub fn concerns(&self, entry: &Entry) -> bool {
-        self.all || matches!(&entry.way, Way::Id(id) if self.ids.contains(id))
+        self.all || matches!(&entry.way, RouteExit::Id(id) if self.ids.contains(id))
     }
 }

@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 use messages::*;
 use shoal_buffer::SwIfIndex;
 use shoal_fib::{Fib, FibIndex, Path, Source, Via};
-use shoal_fpm::{Fpm, FpmError, FrameError, Frames, Listen, Messages, Said, Way, answer, read, wrap};
+use shoal_fpm::{
+    Fpm, FpmError, FpmMessage, FrameError, Frames, Listen, Messages, RouteExit, answer, read, wrap,
+};
 use shoal_interface::{
-    Hear, HostListener, HostNextHop, HostPath, HostPort, HostPorts, HostSide, HostWay, Interfaces,
+    HostEventHandler, HostListener, HostNextHop, HostPath, HostPort, HostPorts, HostSide, HostWay, Interfaces,
 };
 use shoal_lcp::Lcp;
 use shoal_module::{Control, InitError, Module, Running};
@@ -32,9 +34,9 @@ fn host(control: &Rc<Control>) -> Result<(), InitError> {
 }
 
 /// The kernel says nothing.
-struct Deaf;
+struct SilentKernel;
 
-impl HostListener for Deaf {
+impl HostListener for SilentKernel {
     fn audit(&self) {}
 }
 
@@ -57,8 +59,8 @@ impl HostPorts for Fake {
         Ok(())
     }
 
-    fn listen(&self, _: Option<&str>, _: Hear) -> Result<Box<dyn HostListener>, String> {
-        Ok(Box::new(Deaf))
+    fn listen(&self, _: Option<&str>, _: HostEventHandler) -> Result<Box<dyn HostListener>, String> {
+        Ok(Box::new(SilentKernel))
     }
 
     fn set_mtu(&self, _: SwIfIndex, _: u16) -> Result<(), String> {
@@ -137,7 +139,7 @@ impl Bed {
             while let Some(range) = frames.next_frame().unwrap() {
                 for message in Messages::of(frames.payload(range)) {
                     let flags = u32::from_ne_bytes(message[24..28].try_into().unwrap());
-                    let Said::Route(route) = read(message) else { panic!("no route: {message:?}") };
+                    let FpmMessage::Route(route) = read(message) else { panic!("no route: {message:?}") };
                     assert_eq!(message[6..8], 1u16.to_ne_bytes(), "NLM_F_REQUEST");
                     found.push((route.prefix, flags & 0x4000 != 0));
                     assert_eq!(flags & 0x2000_0000 != 0, flags & 0x4000 == 0);
@@ -196,35 +198,35 @@ fn messages_say_what_their_bytes_say() {
         weight,
     };
     let route = |bytes: &[u8]| match read(bytes) {
-        Said::Route(route) => route,
+        FpmMessage::Route(route) => route,
         other => panic!("{other:?}"),
     };
     let one = route(&new_route("198.51.100.0/24", &[oif(3), gateway("10.0.0.7")]));
     assert_eq!((one.table, one.protocol, one.prefix.to_string().as_str()), (254, 186, "198.51.100.0/24"));
-    assert_eq!(one.way, Some(Way::Direct(HostWay::Via(vec![via(3, "10.0.0.7", 1)]))));
+    assert_eq!(one.way, Some(RouteExit::Direct(HostWay::Via(vec![via(3, "10.0.0.7", 1)]))));
     let six = route(&new_route("2001:db8:5::/48", &[table(1000), id(12)]));
-    assert_eq!((six.table, six.way), (1000, Some(Way::Id(12))));
+    assert_eq!((six.table, six.way), (1000, Some(RouteExit::Id(12))));
     let many = route(&new_route("0.0.0.0/0", &[multipath(&[(3, 0, "10.0.0.7"), (4, 9, "10.0.1.7")])]));
     assert_eq!(
         many.way,
-        Some(Way::Direct(HostWay::Via(vec![via(3, "10.0.0.7", 1), via(4, "10.0.1.7", 10)])))
+        Some(RouteExit::Direct(HostWay::Via(vec![via(3, "10.0.0.7", 1), via(4, "10.0.1.7", 10)])))
     );
     let mut no_way = new_route("192.0.2.0/24", &[]);
     no_way[16 + 7] = 6;
-    assert_eq!(route(&no_way).way, Some(Way::Direct(HostWay::Blackhole)));
+    assert_eq!(route(&no_way).way, Some(RouteExit::Direct(HostWay::Blackhole)));
     let labelled = route(&new_route("192.0.2.0/24", &[oif(3), gateway("10.0.0.7"), encap()]));
     assert_eq!(labelled.way, None, "labels are not put before packets here");
     assert_eq!(
         read(&next_hop(5, &[nh_oif(3), nh_gateway("10.0.0.7")])),
-        Said::NextHop(5, HostNextHop::One(via(3, "10.0.0.7", 1)))
+        FpmMessage::NextHop(5, HostNextHop::One(via(3, "10.0.0.7", 1)))
     );
     assert_eq!(
         read(&next_hop(6, &[nh_group(&[(5, 0), (7, 256)])])),
-        Said::NextHop(6, HostNextHop::Group(vec![(5, 1), (7, 257)]))
+        FpmMessage::NextHop(6, HostNextHop::Group(vec![(5, 1), (7, 257)]))
     );
-    assert_eq!(read(&no_next_hop(6)), Said::NoNextHop(6));
+    assert_eq!(read(&no_next_hop(6)), FpmMessage::NoNextHop(6));
     let prefix: IpPrefix = "198.51.100.0/24".parse().unwrap();
-    assert_eq!(read(&del_route("198.51.100.0/24")), Said::NoRoute { table: 254, prefix });
+    assert_eq!(read(&del_route("198.51.100.0/24")), FpmMessage::NoRoute { table: 254, prefix });
 }
 
 #[test]

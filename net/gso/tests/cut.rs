@@ -10,7 +10,7 @@ use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_pg::CreateInterface;
-use shoal_testkit::{Given, Giver, PacketBuilder, Port, Rng, Router, STACK};
+use shoal_testkit::{InjectedPacket, PacketBuilder, PacketInjector, Port, Rng, Router, STACK};
 use shoal_wire::checksum::Sum;
 use shoal_wire::{IpProtocol, MacAddress};
 
@@ -62,7 +62,7 @@ fn pseudo(family: Family, protocol: IpProtocol, len: usize) -> Sum {
 }
 
 /// A large packet as a TAP would hand it over: TCP, or UDP.
-fn large(family: Family, port: &Port, tcp: bool, payload: &[u8], size: u16) -> Given {
+fn large(family: Family, port: &Port, tcp: bool, payload: &[u8], size: u16) -> InjectedPacket {
     let frame = PacketBuilder::ethernet([2, 0xaa, 0, 0, 0, 0], port.mac());
     let frame = match addresses(family) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => frame.ip4(src, dst),
@@ -82,14 +82,14 @@ fn large(family: Family, port: &Port, tcp: bool, payload: &[u8], size: u16) -> G
         (true, Family::Ip4) => Flags::GSO_TCP4,
         (true, Family::Ip6) => Flags::GSO_TCP6,
     };
-    Given {
+    InjectedPacket {
         bytes,
         flags: Flags::GSO.with(Flags::L4_CHECKSUM_OFFLOAD).with(Flags::L4_CHECKSUM_OK).with(kind),
         gso_size: size,
         l4: transport(family) as i16,
         checksum_offset: if tcp { 16 } else { 6 },
         gso_header: header.len() as u16,
-        ..Given::default()
+        ..InjectedPacket::default()
     }
 }
 
@@ -102,7 +102,7 @@ fn large_packets_are_counted_as_errors_without_it_and_cut_with_it() {
     for family in FAMILIES {
         for (tcp, header) in [(true, 20), (false, 8)] {
             let (mut router, ports) = router(None);
-            let giver = Giver::new(&router, &ports[0], 0);
+            let giver = PacketInjector::new(&router, &ports[0], 0);
             let payload: Vec<u8> = (0..30_000u32).map(|i| (i / 7) as u8).collect();
             let given = large(family, &ports[0], tcp, &payload, 1400);
             giver.give(given.clone());
@@ -166,7 +166,7 @@ fn pieces_are_no_longer_than_a_buffer_as_in_vpp() {
             router.interfaces().set_mtu(port.index(), shoal_interface::MtuLayer::L3, 9000).unwrap();
         }
         router.get::<Gso>().set(ports[1].index(), Cutting::On).unwrap();
-        let giver = Giver::new(&router, &ports[0], 0);
+        let giver = PacketInjector::new(&router, &ports[0], 0);
         let payload: Vec<u8> = (0..50_000u32).map(|i| (i / 3) as u8).collect();
         giver.give(large(family, &ports[0], true, &payload, 8900));
         router.run();
@@ -188,7 +188,7 @@ fn a_device_that_takes_large_packets_gets_them_whole() {
     for family in FAMILIES {
         let (mut router, ports) = router(Some(1460));
         router.get::<Gso>().set(ports[1].index(), Cutting::On).unwrap();
-        let giver = Giver::new(&router, &ports[0], 0);
+        let giver = PacketInjector::new(&router, &ports[0], 0);
         giver.give(large(family, &ports[0], true, &vec![5; 20_000], 1400));
         router.run();
         assert_eq!(ports[1].received_one().len(), 20_000 + transport(family) + 20);
@@ -201,12 +201,12 @@ fn what_lies_about_itself_is_dropped_and_counted() {
     for family in FAMILIES {
         let (mut router, ports) = router(None);
         router.get::<Gso>().set(ports[1].index(), Cutting::On).unwrap();
-        let giver = Giver::new(&router, &ports[0], 0);
+        let giver = PacketInjector::new(&router, &ports[0], 0);
         let good = || large(family, &ports[0], true, &[5; 4000], 1400);
-        let bad: Vec<(&str, Given)> = vec![
+        let bad: Vec<(&str, InjectedPacket)> = vec![
             (
                 "UDP that is TCP",
-                Given {
+                InjectedPacket {
                     flags: good()
                         .flags
                         .without(Flags::GSO_TCP4)
@@ -215,9 +215,12 @@ fn what_lies_about_itself_is_dropped_and_counted() {
                     ..good()
                 },
             ),
-            ("no kind", Given { flags: Flags::GSO.with(Flags::L4_CHECKSUM_OFFLOAD), ..good() }),
-            ("checksum behind the segment", Given { checksum_offset: 3000, ..good() }),
-            ("transport inside the network header", Given { l4: transport(family) as i16 - 8, ..good() }),
+            ("no kind", InjectedPacket { flags: Flags::GSO.with(Flags::L4_CHECKSUM_OFFLOAD), ..good() }),
+            ("checksum behind the segment", InjectedPacket { checksum_offset: 3000, ..good() }),
+            (
+                "transport inside the network header",
+                InjectedPacket { l4: transport(family) as i16 - 8, ..good() },
+            ),
             ("1,025 pieces", large(family, &ports[0], true, &[5; 1025], 1)),
         ];
         let all = bad.len() as u64;
@@ -240,7 +243,7 @@ fn an_exhausted_pool_is_counted_and_nothing_is_kept() {
     for family in FAMILIES {
         let (mut router, ports) = router(None);
         router.get::<Gso>().set(ports[1].index(), Cutting::On).unwrap();
-        let giver = Giver::new(&router, &ports[0], 0);
+        let giver = PacketInjector::new(&router, &ports[0], 0);
         // 8 of them want more buffers than there are, all in one frame.
         for _ in 0..8 {
             giver.give(large(family, &ports[0], true, &[5; 1000], 1));
@@ -259,7 +262,7 @@ fn random_metadata_never_harms() {
         let (mut router, ports) = router(None);
         router.interfaces().set_mtu(ports[1].index(), shoal_interface::MtuLayer::L3, 1500).unwrap();
         router.get::<Gso>().set(ports[1].index(), Cutting::On).unwrap();
-        let giver = Giver::new(&router, &ports[0], 0);
+        let giver = PacketInjector::new(&router, &ports[0], 0);
         for _ in 0..1000 {
             let mut given = large(
                 family,
@@ -282,7 +285,7 @@ fn random_metadata_never_harms() {
         }
         router.run();
         for piece in ports[1].received() {
-            // Metadata may have said that the TCP header has no options: nobody but this test lies there.
+            // Metadata may claim that the TCP header has no options: only this test writes such a lie.
             assert!(piece.len() <= 1514 + 40, "{family}: {} bytes", piece.len());
         }
     }
@@ -294,10 +297,10 @@ fn merging_undoes_cutting_on_the_way_out() {
         // What one router cuts ...
         let (mut router, ports) = router(None);
         router.get::<Gso>().set(ports[1].index(), Cutting::On).unwrap();
-        let giver = Giver::new(&router, &ports[0], 0);
+        let giver = PacketInjector::new(&router, &ports[0], 0);
         let payload: Vec<u8> = (0..30_000u32).map(|i| (i / 7) as u8).collect();
         let mut given = large(family, &ports[0], true, &payload, 1400);
-        // Without CWR, which is said once, and FIN, which ends a connection: neither is merged with anything.
+        // Without CWR, which is sent once, and FIN, which ends a connection: neither is merged with anything.
         given.bytes[transport(family) + 13] &= 0x7e;
         giver.give(given);
         router.run();

@@ -9,7 +9,7 @@ use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, FromArg, Output, check};
 use shoal_wire::hash::Symmetry;
 
-use crate::{Depth, Handoff, HandoffError, Label, Rules, Unsaid, Workers};
+use crate::{DefaultPlacement, Depth, Handoff, HandoffError, Label, Rules, Workers};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -103,7 +103,11 @@ fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
 }
 
 fn set_default(control: &Control, args: &Args) -> Result<Output, CliError> {
-    control.get::<Handoff>()?.set_unsaid(if args.has("auto") { Unsaid::Auto } else { Unsaid::Off });
+    control.get::<Handoff>()?.set_unsaid(if args.has("auto") {
+        DefaultPlacement::Auto
+    } else {
+        DefaultPlacement::Off
+    });
     Ok(Output::none())
 }
 
@@ -160,7 +164,7 @@ fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
         flow_label: on.rules.label == Label::Counts,
     };
     let interfaces = handoff.interfaces().into_iter().map(spread).collect();
-    let default = if handoff.unsaid() == Unsaid::Auto { "auto" } else { "off" };
+    let default = if handoff.unsaid() == DefaultPlacement::Auto { "auto" } else { "off" };
     Ok(Output::view(Queues { default, interfaces, rings: rings.collect() }))
 }
 

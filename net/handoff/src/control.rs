@@ -25,9 +25,9 @@ pub enum Workers {
     Auto,
 }
 
-/// What becomes of interfaces of which nothing was said.
+/// The default for interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsaid {
+pub enum DefaultPlacement {
     /// They are spread over all workers while those are more than all receive queues together: otherwise some would
     /// have nothing to do.
     Auto,
@@ -40,7 +40,7 @@ pub enum Unsaid {
 pub struct OnInterface {
     /// The interface.
     pub interface: SwIfIndex,
-    /// Who was asked to take its packets; `None` for an interface of which nothing was said.
+    /// Which workers were asked to take its packets; `None` for an interface without a setting.
     pub asked: Option<Workers>,
     /// The workers that do, counted from 0. None: packets stay where they come in.
     pub workers: Vec<u32>,
@@ -48,9 +48,9 @@ pub struct OnInterface {
     pub rules: Rules,
 }
 
-/// What was said of an interface.
+/// The setting of an interface.
 #[derive(Clone)]
-struct Said {
+struct InterfaceSetting {
     /// `None`: to leave it alone.
     workers: Option<Workers>,
     rules: Rules,
@@ -68,20 +68,20 @@ pub struct Handoff {
     graph: Rc<Graph>,
     interfaces: Rc<Interfaces>,
     writer: RefCell<TwinTableWriter<Spread>>,
-    said: RefCell<BTreeMap<SwIfIndex, Said>>,
+    said: RefCell<BTreeMap<SwIfIndex, InterfaceSetting>>,
     now: RefCell<BTreeMap<SwIfIndex, Now>>,
-    unsaid: Cell<Unsaid>,
-    unsaid_at_start: Unsaid,
+    unsaid: Cell<DefaultPlacement>,
+    unsaid_at_start: DefaultPlacement,
     /// Interfaces with queues that are being deleted: others have fewer queues to share workers with then.
     going: RefCell<BTreeSet<SwIfIndex>>,
 }
 
 impl Handoff {
-    pub(crate) fn new(control: &Rc<Control>, unsaid: Unsaid) -> Result<Rc<Self>, InitError> {
+    pub(crate) fn new(control: &Rc<Control>, unsaid: DefaultPlacement) -> Result<Rc<Self>, InitError> {
         let graph = control.graph()?;
         let interfaces = control.get::<Interfaces>()?;
         let (spreads, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
-        // Not known outside, so that nobody can choose packets that all go to one worker.
+        // Secret, so that no sender can choose packets that all go to one worker.
         let seed = RandomState::new().hash_one(0);
         graph.add_frame(WorkerHandoff { interfaces: interfaces.table(), spreads, seed })?;
         graph.add_feature(FeatureSpec {
@@ -130,7 +130,7 @@ impl Handoff {
         });
     }
 
-    /// Spreads the packets that come in by an interface over workers. What was said before is replaced; packets on
+    /// Spreads the packets that come in by an interface over workers. The previous setting is replaced; packets on
     /// their way stay where they are.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl Handoff {
         if rules.symmetry == Symmetry::Symmetric && rules.label == Label::Counts {
             return Err(HandoffError::SymmetricLabel);
         }
-        self.say(interface, Said { workers: Some(workers), rules })
+        self.say(interface, InterfaceSetting { workers: Some(workers), rules })
     }
 
     /// Leaves an interface's packets on the threads of its queues again.
@@ -161,10 +161,10 @@ impl Handoff {
     /// There is no such interface.
     pub fn disable(&self, interface: SwIfIndex) -> Result<(), HandoffError> {
         self.interfaces.name(interface)?;
-        self.say(interface, Said { workers: None, rules: Rules::default() })
+        self.say(interface, InterfaceSetting { workers: None, rules: Rules::default() })
     }
 
-    /// Nothing was said of an interface.
+    /// Removes the setting of an interface.
     ///
     /// # Errors
     /// There is no such interface.
@@ -174,7 +174,7 @@ impl Handoff {
         self.settle(interface, &self.threads_for(interface))
     }
 
-    fn say(&self, interface: SwIfIndex, said: Said) -> Result<(), HandoffError> {
+    fn say(&self, interface: SwIfIndex, said: InterfaceSetting) -> Result<(), HandoffError> {
         let before = self.said.borrow_mut().insert(interface, said);
         let settled = self.settle(interface, &self.threads_for(interface));
         if settled.is_err() {
@@ -187,23 +187,23 @@ impl Handoff {
         settled
     }
 
-    /// What becomes of interfaces of which nothing was said, from now on.
-    pub fn set_unsaid(&self, unsaid: Unsaid) {
+    /// Sets the default for interfaces without a setting.
+    pub fn set_unsaid(&self, unsaid: DefaultPlacement) {
         self.unsaid.set(unsaid);
         self.settle_all();
     }
 
-    /// What becomes of interfaces of which nothing was said.
-    pub fn unsaid(&self) -> Unsaid {
+    /// The default for interfaces without a setting.
+    pub fn unsaid(&self) -> DefaultPlacement {
         self.unsaid.get()
     }
 
-    /// What the start-up file said of it.
-    pub(crate) fn unsaid_at_start(&self) -> Unsaid {
+    /// The default from the start-up file.
+    pub(crate) fn unsaid_at_start(&self) -> DefaultPlacement {
         self.unsaid_at_start
     }
 
-    /// What was said of interfaces: who takes their packets, `None` for nobody else, and what a flow is.
+    /// The settings of interfaces: the workers that take their packets, `None` for no spreading, and what a flow is.
     pub fn said(&self) -> Vec<(SwIfIndex, Option<Workers>, Rules)> {
         self.said.borrow().iter().map(|(index, said)| (*index, said.workers.clone(), said.rules)).collect()
     }
@@ -212,17 +212,21 @@ impl Handoff {
         self.interfaces.queues(interface).map_or(0, |queues| queues.len())
     }
 
-    /// The threads that ought to take an interface's packets now.
+    /// The threads that should take an interface's packets now.
     fn threads_for(&self, interface: SwIfIndex) -> Vec<usize> {
         let there: Vec<usize> = self.workers().into_iter().map(|w| w as usize + 1).collect();
         let queues = |interface| self.queues_of(interface);
         let said = self.said.borrow().get(&interface).cloned();
         match (said, self.unsaid.get()) {
-            (Some(Said { workers: Some(Workers::These(list)), .. }), _) => {
+            (Some(InterfaceSetting { workers: Some(Workers::These(list)), .. }), _) => {
                 there.into_iter().filter(|t| list.iter().any(|w| *w as usize + 1 == *t)).collect()
             }
-            (Some(Said { workers: Some(Workers::Auto), .. }), _) if queues(interface) < there.len() => there,
-            (None, Unsaid::Auto) if queues(interface) > 0 => {
+            (Some(InterfaceSetting { workers: Some(Workers::Auto), .. }), _)
+                if queues(interface) < there.len() =>
+            {
+                there
+            }
+            (None, DefaultPlacement::Auto) if queues(interface) > 0 => {
                 let all: usize = self.interfaces.indices().into_iter().map(queues).sum();
                 if all < there.len() { there } else { Vec::new() }
             }
@@ -233,7 +237,7 @@ impl Handoff {
     fn settle_all(&self) {
         let mut all: BTreeSet<SwIfIndex> = self.said.borrow().keys().copied().collect();
         all.extend(self.now.borrow().keys());
-        if self.unsaid.get() == Unsaid::Auto {
+        if self.unsaid.get() == DefaultPlacement::Auto {
             all.extend(self.interfaces.indices());
         }
         for interface in all.into_iter().filter(|i| self.interfaces.name(*i).is_ok()) {

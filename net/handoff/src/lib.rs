@@ -2,8 +2,8 @@
 //!
 //! [`Handoff`] is the control plane. It enables the feature `worker-handoff` on the arc `device-input` of an
 //! interface and says which workers take its packets; the node picks one by the hash of a packet's flow and hands it
-//! over through the rings that lie between all threads. Packets of a flow stay in order. What nobody said of an
-//! interface is decided by itself: while there are more workers than queues, all workers share.
+//! over through the rings that lie between all threads. Packets of a flow stay in order. The default for an interface
+//! depends on the workers: while there are more workers than queues, all workers share.
 #![forbid(unsafe_code)]
 
 pub mod cli;
@@ -16,7 +16,7 @@ mod running;
 mod spread;
 mod tunnel;
 
-pub use control::{Handoff, OnInterface, Unsaid, Workers};
+pub use control::{DefaultPlacement, Handoff, OnInterface, Workers};
 pub use error::HandoffError;
 pub use flow::{Depth, Label, Rules, hash};
 
@@ -47,7 +47,7 @@ const SECTION: Section = Section {
     body: Body::Keys(&[Key::new(
         "default",
         Kind::Choice(&["auto", "off"]),
-        "for interfaces of which nothing is said: `auto`, the default, spreads their packets over all workers while \
+        "for interfaces without a setting: `auto`, the default, spreads their packets over all workers while \
          there are more workers than receive queues, so that none is idle; `off` leaves packets where they come in",
     )]),
 };
@@ -62,11 +62,13 @@ fn capacity(control: &Control) -> Vec<Capacity> {
 }
 
 /// What the start-up file says. A router put together without one spreads nothing by itself.
-fn unsaid(control: &Control) -> Unsaid {
-    let Ok(sections) = control.get::<BTreeMap<&'static str, Settings>>() else { return Unsaid::Off };
+fn unsaid(control: &Control) -> DefaultPlacement {
+    let Ok(sections) = control.get::<BTreeMap<&'static str, Settings>>() else {
+        return DefaultPlacement::Off;
+    };
     match sections.get(SECTION.name).and_then(|settings| settings.text("default")) {
-        Some("off") => Unsaid::Off,
-        _ => Unsaid::Auto,
+        Some("off") => DefaultPlacement::Off,
+        _ => DefaultPlacement::Auto,
     }
 }
 

@@ -3,7 +3,7 @@
 use shoal_module::cli::Args;
 use shoal_module::{Control, LineKind, Phase};
 
-use crate::{Handoff, Unsaid};
+use crate::{DefaultPlacement, Handoff};
 
 pub(crate) static LINES: &[LineKind] = &[
     LineKind::setting(Phase::System, "set handoff default {auto | off}", "", "").found(at_start),
@@ -17,6 +17,6 @@ pub(crate) static LINES: &[LineKind] = &[
 
 /// What the start-up file says of it.
 fn at_start(control: &Control, _: &Args) -> Option<String> {
-    let auto = control.get::<Handoff>().ok()?.unsaid_at_start() == Unsaid::Auto;
+    let auto = control.get::<Handoff>().ok()?.unsaid_at_start() == DefaultPlacement::Auto;
     Some(format!("set handoff default {}", if auto { "auto" } else { "off" }))
 }

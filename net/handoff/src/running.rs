@@ -4,7 +4,7 @@ use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 use shoal_wire::hash::Symmetry;
 
-use crate::{Depth, Handoff, Label, Unsaid, Workers};
+use crate::{DefaultPlacement, Depth, Handoff, Label, Workers};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
     let (Some(handoff), Some(interfaces)) =
@@ -13,7 +13,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         return;
     };
     if handoff.unsaid() != handoff.unsaid_at_start() {
-        let default = if handoff.unsaid() == Unsaid::Auto { "auto" } else { "off" };
+        let default = if handoff.unsaid() == DefaultPlacement::Auto { "auto" } else { "off" };
         running.line(Phase::System, format!("set handoff default {default}"));
     }
     for (index, workers, rules) in handoff.said() {

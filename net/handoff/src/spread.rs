@@ -75,7 +75,7 @@ impl Spread {
     }
 }
 
-/// How many buckets each thread ought to have. The shares that are one larger go to those that have most already.
+/// How many buckets each thread should have. The shares that are one larger go to those that have most already.
 fn shares(buckets: &[u8; BUCKETS], threads: &[usize]) -> BTreeMap<usize, usize> {
     let has = |thread: usize| buckets.iter().filter(|b| usize::from(**b) == thread).count();
     let mut order: Vec<usize> = threads.iter().copied().filter(|t| (1..MAX_THREADS).contains(t)).collect();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn without_threads_nobody_is_picked() {
+    fn without_threads_no_thread_is_picked() {
         assert_eq!(Spread::NONE.over(&[], Rules::default()).pick(u32::MAX), None);
         assert_eq!(Spread::NONE.over(&[5], Rules::default()).pick(u32::MAX), Some(5));
         let before = Spread::NONE.over(&[1, 2], Rules::default());

@@ -74,7 +74,7 @@ fn behind(protocol: IpProtocol, rest: &[u8]) -> Option<Inner<'_>> {
     }
 }
 
-/// What a payload is by the EtherType that is told of it.
+/// What a payload is by its EtherType.
 fn typed(ether_type: u16, payload: &[u8]) -> Option<Inner<'_>> {
     /// Transparent Ethernet bridging.
     const BRIDGED: u16 = 0x6558;

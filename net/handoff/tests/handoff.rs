@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use shoal_graph::{FrameCx, RxQueue};
-use shoal_handoff::{Depth, Handoff, HandoffError, Label, OnInterface, Rules, Unsaid, Workers};
+use shoal_handoff::{DefaultPlacement, Depth, Handoff, HandoffError, Label, OnInterface, Rules, Workers};
 use shoal_interface::{DEVICE_INPUT_ARC, Queue};
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
@@ -301,23 +301,27 @@ fn interfaces_of_which_nothing_is_said_are_spread_while_a_worker_would_be_idle()
     let (mut router, a, b) = router(2);
     let handoff = router.get::<Handoff>();
     add_queue(&router, &a, 0);
-    assert_eq!((handoff.unsaid(), handoff.interfaces()), (Unsaid::Off, vec![]), "without a start-up file");
-    handoff.set_unsaid(Unsaid::Auto);
+    assert_eq!(
+        (handoff.unsaid(), handoff.interfaces()),
+        (DefaultPlacement::Off, vec![]),
+        "without a start-up file"
+    );
+    handoff.set_unsaid(DefaultPlacement::Auto);
     assert_eq!((takers(&router, &a), takers(&router, &b)), (vec![0, 1], vec![]), "b has no queue");
     add_queue(&router, &b, 0);
     assert_eq!((takers(&router, &a), takers(&router, &b)), (vec![], vec![]), "each has its worker");
     router.graph().add_worker(None).unwrap();
     assert_eq!((takers(&router, &a), takers(&router, &b)), (vec![0, 1, 2], vec![0, 1, 2]));
     handoff.disable(b.index()).unwrap();
-    assert!(takers(&router, &b).is_empty(), "something was said");
+    assert!(takers(&router, &b).is_empty(), "it has a setting");
     router.generator().delete_interface(b.index()).unwrap();
-    handoff.set_unsaid(Unsaid::Off);
+    handoff.set_unsaid(DefaultPlacement::Off);
     assert!(takers(&router, &a).is_empty());
     let far = router.pg(1);
     assert_eq!(far.index(), b.index());
     add_queue(&router, &far, 0);
-    handoff.set_unsaid(Unsaid::Auto);
-    assert_eq!(takers(&router, &far), [0, 1, 2], "what was said of the one before is forgotten");
+    handoff.set_unsaid(DefaultPlacement::Auto);
+    assert_eq!(takers(&router, &far), [0, 1, 2], "the previous interface's setting is forgotten");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which addresses can be answered, and which are answered to by nobody.
+//! Which addresses can be answered, and which cannot.
 
 use std::net::Ipv4Addr;
 

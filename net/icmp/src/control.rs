@@ -9,7 +9,7 @@ use shoal_graph::counter::Simple;
 use shoal_graph::{Edge, Graph, GraphError, NodeIndex};
 use shoal_wire::{Icmp4Type, Icmp6Type};
 
-use crate::heard::{Heard, Listener, Listeners};
+use crate::echo_answers::{EchoAnswer, Listener, Listeners};
 use crate::limiter::{Allowance, Rate};
 
 /// Why an operation on ICMP failed.
@@ -41,7 +41,7 @@ pub struct Messages<T> {
     allowance: Allowance,
     rx: Simple,
     pub(crate) listeners: Rc<Listeners>,
-    pub(crate) takers: Takers,
+    pub(crate) takers: TypeTable,
     kind: fn(u8) -> T,
 }
 
@@ -60,7 +60,7 @@ impl<T> Messages<T> {
             allowance: Allowance::new(rate, tx),
             rx,
             listeners: Listeners::new(),
-            takers: Takers::default(),
+            takers: TypeTable::default(),
             kind,
         }
     }
@@ -96,7 +96,7 @@ impl<T> Messages<T> {
         self.listeners.listen(capacity).ok_or(IcmpError::NoIdentifier)
     }
 
-    pub(crate) fn deliver(&self, heard: Heard) {
+    pub(crate) fn deliver(&self, heard: EchoAnswer) {
         self.listeners.deliver(heard);
     }
 
@@ -127,8 +127,8 @@ impl Icmp {
 impl Icmp6 {
     /// Messages of a type go to a node from now on. It gets packets whose front is the IPv6 header and whose
     /// [`l4`](shoal_buffer::Meta::l4) is where ICMPv6 begins, all in the first segment up to the type's shortest
-    /// message, its checksum and for neighbor discovery its hop limit and code seen to. Echo requests stay here; echo
-    /// replies and errors nobody takes go to [`Messages::listen`].
+    /// message, its checksum and for neighbor discovery its hop limit and code seen to. Echo requests stay here; other
+    /// echo replies and errors go to [`Messages::listen`].
     ///
     /// # Errors
     /// There is no such node.
@@ -139,17 +139,18 @@ impl Icmp6 {
     }
 }
 
-/// The edges of `ip4-icmp-input` or `ip6-icmp-input` by message type, 0 for a type nobody takes. Clones are the same.
+/// The edges of `ip4-icmp-input` or `ip6-icmp-input` by message type, 0 for a type without a taker. Clones are the
+/// same.
 #[derive(Clone)]
-pub(crate) struct Takers(Arc<[AtomicU16]>);
+pub(crate) struct TypeTable(Arc<[AtomicU16]>);
 
-impl Default for Takers {
+impl Default for TypeTable {
     fn default() -> Self {
-        Takers((0..=u8::MAX).map(|_| AtomicU16::new(0)).collect())
+        TypeTable((0..=u8::MAX).map(|_| AtomicU16::new(0)).collect())
     }
 }
 
-impl Takers {
+impl TypeTable {
     pub(crate) fn of(&self, kind: u8) -> Option<Edge> {
         let edge = self.0.get(usize::from(kind)).map_or(0, |edge| edge.load(Ordering::Acquire));
         (edge != 0).then_some(Edge(edge))

@@ -8,7 +8,7 @@ use shoal_infra::Guard;
 use shoal_interface::{IfTable, SwIfIndex};
 use shoal_wire::checksum::Sum;
 
-use crate::heard::Answer;
+use crate::echo_answers::Answer;
 use crate::node::error::Error;
 
 mod ip4;
@@ -27,7 +27,7 @@ pub(crate) const HEAD: usize = 8;
 
 /// What a node that gives a packet up has left in its scratch.
 #[derive(Clone, Copy)]
-pub(crate) struct Say {
+pub(crate) struct ErrorFields {
     pub(crate) kind: u8,
     pub(crate) code: u8,
     /// The word behind the checksum.
@@ -36,7 +36,7 @@ pub(crate) struct Say {
     pub(crate) for_us: bool,
 }
 
-impl Say {
+impl ErrorFields {
     /// The message without its checksum.
     pub(crate) fn head(self) -> [u8; HEAD] {
         let [a, b, c, d] = self.data.to_be_bytes();
@@ -45,7 +45,7 @@ impl Say {
 }
 
 /// An echo request of ours that a message is about.
-pub(crate) struct About {
+pub(crate) struct QuotedEcho {
     pub(crate) id: u16,
     pub(crate) sequence: u16,
     pub(crate) answer: Answer,
@@ -81,14 +81,14 @@ pub(crate) trait Family: Copy + Send + Sync + 'static {
     type Addresses: Send + Sync + 'static;
 
     /// What the node before has left in the packet.
-    fn say(pkt: &mut Packet<'_>) -> Say;
+    fn say(pkt: &mut Packet<'_>) -> ErrorFields;
     /// Who sent the packet, if an error may be sent about it at all.
-    fn asker(pkt: &Packet<'_>, say: Say) -> Result<Self::Address, Error>;
+    fn asker(pkt: &Packet<'_>, say: ErrorFields) -> Result<Self::Address, Error>;
     /// Our address to speak from to the one who sent a packet.
     fn source(
         addresses: &Self::Addresses,
         pkt: &Packet<'_>,
-        say: Say,
+        say: ErrorFields,
         guard: Guard<'_>,
     ) -> Option<Self::Address>;
     /// What the checksum of a message of `len` bytes begins with.
@@ -103,5 +103,5 @@ pub(crate) trait Family: Copy + Send + Sync + 'static {
     fn describe(head: [u8; HEAD], f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
     /// Who sent a packet that is an answer to a request, and what it says.
-    fn heard(pkt: &Packet<'_>) -> Result<(Self::Address, About), NotAbout>;
+    fn heard(pkt: &Packet<'_>) -> Result<(Self::Address, QuotedEcho), NotAbout>;
 }

@@ -1,18 +1,18 @@
 //! ICMP for IPv4 and IPv6: echo, errors and their rate limit.
 //!
-//! `ip4-icmp-input` checks what this router is sent and passes it on by type: requests are echoed in place,
-//! replies and errors go to whoever asked for them ([`Messages::listen`], used by `ping`). `ip4-icmp-error` turns any
+//! `ip4-icmp-input` checks what this router is sent and passes it on by type: requests are echoed in place, replies and
+//! errors go to the module that asked for them ([`Messages::listen`], used by `ping`). `ip4-icmp-error` turns any
 //! packet into the error about it; the node that gives it up leaves what to say in the packet's scratch
 //! ([`shoal_ip4::IcmpError`], [`shoal_ip6::IcmpError`]). `ip6-icmp-input` and the others do the same for IPv6: errors
-//! and listening are one code. Messages of other ICMPv6 types go to whoever takes them ([`Icmp6::set_taker`]),
-//! and IPv4's "fragmentation needed" passes whoever learns from it ([`Icmp::set_too_big_taker`]).
+//! and listening are one code. Messages of other ICMPv6 types go to their takers ([`Icmp6::set_taker`]), and IPv4's
+//! "fragmentation needed" passes the module that learns from it ([`Icmp::set_too_big_taker`]).
 #![forbid(unsafe_code)]
 
 mod address;
 pub mod cli;
 mod control;
+mod echo_answers;
 mod family;
-mod heard;
 pub mod limiter;
 mod lines;
 mod node;
@@ -20,7 +20,7 @@ mod running;
 mod sum;
 
 pub use control::{Icmp, Icmp6, IcmpError, Messages, TypeCount};
-pub use heard::{Answer, Heard, Listener};
+pub use echo_answers::{Answer, EchoAnswer, Listener};
 pub use limiter::Allowance;
 
 use std::marker::PhantomData;
@@ -53,7 +53,7 @@ pub static MODULE: Module = Module {
 const TYPES: usize = 256;
 
 /// The channel's end, from `init` to `start`.
-struct FromNodes(Receiver<Heard>);
+struct FromNodes(Receiver<EchoAnswer>);
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
@@ -62,7 +62,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
         counter.ensure(TYPES);
         Ok::<_, std::io::Error>(counter)
     };
-    let (heard, from_nodes) = channel(heard::CHANNEL);
+    let (heard, from_nodes) = channel(echo_answers::CHANNEL);
     let (rx, tx) = (counter("/net/icmp4/rx")?, counter("/net/icmp4/tx")?);
     let icmp = Icmp::new(Rc::clone(&graph), Icmp4Type, rx.clone(), tx.clone());
     graph.add_packet(node::IcmpInput { rx, takers: icmp.takers.clone() })?;
@@ -85,7 +85,7 @@ fn add_both<F: Family, T>(
     control: &Control,
     icmp: &Messages<T>,
     addresses: F::Addresses,
-    heard: Sender<Heard>,
+    heard: Sender<EchoAnswer>,
 ) -> Result<(), InitError> {
     let (graph, family) = (control.graph()?, PhantomData::<F>);
     let (wanted, listeners) =

@@ -1,4 +1,4 @@
-//! ICMP in a whole router: what is echoed, what is said about packets, and what is not.
+//! ICMP in a whole router: what is echoed, which errors are sent, and which are not.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use std::net::Ipv4Addr;
@@ -15,7 +15,7 @@ use shoal_wire::{
 
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 
-/// A router with 10.0.0.1/24 on pg0, where 10.0.0.2 is known. Senders are told of missing routes.
+/// A router with 10.0.0.1/24 on pg0, where 10.0.0.2 is known. Senders get errors for missing routes.
 fn router() -> (Router, Port) {
     let mut router = Router::new(STACK);
     let port = router.pg(0);
@@ -184,9 +184,9 @@ fn nothing_is_said_about_what_must_not_be_answered() {
     drop(&mut router, "later_fragment", later.build());
     let many = Packet::ethernet(PEER_MAC, MacAddress::BROADCAST).ip4(PEER, NOWHERE).udp(1, 2);
     drop(&mut router, "to_many", many.build());
-    let nobody = Packet::ethernet(PEER_MAC, port.mac()).ip4([0, 0, 0, 0], NOWHERE).udp(1, 2);
+    let unspecified = Packet::ethernet(PEER_MAC, port.mac()).ip4([0, 0, 0, 0], NOWHERE).udp(1, 2);
     // Such a packet does not come as far as to be answered.
-    router.send(&port, nobody.build());
+    router.send(&port, unspecified.build());
     assert_eq!((router.error("ip4-input", "martian"), port.received().len()), (1, 0));
 }
 
@@ -216,7 +216,7 @@ fn a_storm_of_errors_ends_at_the_limit() {
 }
 
 #[test]
-fn replies_and_errors_nobody_waits_for_are_counted() {
+fn unexpected_replies_and_errors_are_counted() {
     let (mut router, port) = router();
     router.send(&port, to(&port, US).icmp_echo_reply(1, 2).payload_len(20).build());
     let quote = Packet::raw().ip4(US, NOWHERE).icmp_echo_request(1, 2).build();

@@ -285,7 +285,7 @@ pub struct IgmpGroupPrefixDetails {
     pub gp: GroupPrefix,
 }
 
-/// Who wants to know.
+/// The clients that want events.
 #[derive(Default)]
 struct Watchers(Subscribers);
 

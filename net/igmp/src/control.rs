@@ -25,7 +25,7 @@ use crate::ranges::Ranges;
 use crate::router::{self, Event};
 use crate::send::{HEADERS, LONGEST};
 
-/// RFC 3376, 8.1: a change is said so often.
+/// RFC 3376, 8.1: a change is reported so often.
 pub(crate) const ROBUSTNESS: u32 = 2;
 /// RFC 3376, 8.11: most time between two of these.
 const UNSOLICITED: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ pub struct InterfaceInfo {
     pub groups: Vec<GroupInfo>,
 }
 
-/// Who is told what happens.
+/// Called for every event.
 pub(crate) type Observer = Box<dyn Fn(Event)>;
 
 /// IGMP of this router.
@@ -138,7 +138,7 @@ impl Igmp {
         }
         self.end_upstream(interface);
         self.leave_all(interface)?;
-        // What is left to be said is said at once: nobody remembers it afterwards.
+        // What is left to be reported is reported at once: the state goes away now.
         if let Some(mut state) = self.all.borrow_mut().remove(&interface) {
             self.tell_news(interface, &mut state);
         }
@@ -246,7 +246,7 @@ impl Igmp {
             };
             record.source_left.insert(source, ROBUSTNESS);
         }
-        // RFC 3376, 5.1: a change is said at once.
+        // RFC 3376, 5.1: a change is reported at once.
         state.news_due = Some(self.now());
         drop(all);
         self.ring();
@@ -337,7 +337,7 @@ impl Igmp {
         self.all.borrow().iter().map(info).collect()
     }
 
-    /// What a message said.
+    /// Takes in a message's content.
     pub(crate) fn hear(&self, fact: Fact) {
         let now = self.now();
         let mut all = self.all.borrow_mut();

@@ -11,7 +11,7 @@ use shoal_wire::igmp::{IgmpVersion, RecordType};
 pub(crate) struct Group {
     pub any: bool,
     pub sources: BTreeSet<Ipv4Addr>,
-    /// How often it is still to be said that "any" has begun or ended, and each source.
+    /// How often it is still to be reported that "any" has begun or ended, and each source.
     pub mode_left: u32,
     pub source_left: BTreeMap<Ipv4Addr, u32>,
 }
@@ -25,7 +25,7 @@ impl Group {
         self.mode_left > 0 || !self.source_left.is_empty()
     }
 
-    /// RFC 3376, 5.1: what is to be said of changes now.
+    /// RFC 3376, 5.1: the records about changes to send now.
     pub fn news(&mut self) -> Vec<(RecordType, Vec<Ipv4Addr>)> {
         let take = |left: &mut BTreeMap<Ipv4Addr, u32>| {
             for n in left.values_mut() {
@@ -68,7 +68,7 @@ impl Group {
 #[derive(Default)]
 pub(crate) struct Interface {
     pub groups: BTreeMap<Ipv4Addr, Group>,
-    /// When changes are said.
+    /// When changes are reported.
     pub news_due: Option<Time>,
     /// When a general query is answered.
     pub general_due: Option<Time>,

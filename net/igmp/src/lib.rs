@@ -1,5 +1,5 @@
-//! IGMP, the part of a host: which groups this router listens to on each link, said to the routers there. The part of a
-//! router: who listens on a link, asked and remembered; and proxies, which listen on one link for those of others.
+//! IGMP, the part of a host: which groups this router listens to on each link, reported to the routers there. The part
+//! of a router: who listens on a link, asked and remembered; and proxies, which listen on one link for those of others.
 //!
 //! ```text
 //! ip4-local -> igmp-input: checks ──facts──> Igmp: groups, timers ──reports──> interface-output
@@ -54,7 +54,7 @@ pub static MODULE: Module = Module {
     ..Module::NONE
 };
 
-struct Ends {
+struct ChannelEnds {
     facts: Receiver<Fact>,
     bell: Receiver<()>,
 }
@@ -66,7 +66,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     control.graph()?.add_packet(IgmpInput::new(tell, routers.clone()))?;
     let igmp = control.put(Igmp::new(control, bell, routers)?);
     api::follow(control, &igmp);
-    control.put(Ends { facts, bell: rung });
+    control.put(ChannelEnds { facts, bell: rung });
     control.get::<Interfaces>()?.subscribe(|control, event| {
         let Ok(igmp) = control.get::<Igmp>() else { return };
         match event {
@@ -83,7 +83,8 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     let edge = graph.add_edge(graph.node("ip4-local")?, graph.node(node::NAME)?)?;
     control.get::<ListenerTable<Ip4Family>>()?.set_protocol(IpProtocol::IGMP, Some(edge));
-    let (processes, igmp, ends) = (control.processes()?, control.get::<Igmp>()?, control.get::<Ends>()?);
+    let (processes, igmp, ends) =
+        (control.processes()?, control.get::<Igmp>()?, control.get::<ChannelEnds>()?);
     processes.spawn("igmp-input-process", process::listen(Rc::clone(&igmp), ends.facts.clone()));
     let times = process::times(igmp, Rc::clone(&processes), ends.bell.clone());
     processes.spawn("igmp-timer-process", times);

@@ -14,7 +14,7 @@ use crate::{Igmp, IgmpError};
 pub(crate) struct Device {
     upstream: SwIfIndex,
     downstream: BTreeSet<SwIfIndex>,
-    /// What is listened to upstream because of listeners downstream, and for nobody else: group and source.
+    /// What is listened to upstream only because of listeners downstream: group and source.
     proxied: BTreeSet<(Ipv4Addr, Ipv4Addr)>,
 }
 
@@ -173,7 +173,7 @@ impl Igmp {
         }
     }
 
-    /// Listens upstream to what is wanted downstream, and to nothing else of that. It is said once, as VPP does.
+    /// Listens upstream to what is wanted downstream, and to nothing else of that. It is reported once, as VPP does.
     fn merge_device(&self, table: u32) {
         let devices = self.devices.borrow();
         let Some(device) = devices.get(&table) else { return };

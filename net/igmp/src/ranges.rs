@@ -6,7 +6,7 @@ use shoal_wire::Ip4Prefix;
 
 use crate::Igmp;
 
-/// Prefixes of groups with sources, in the order in which they were said.
+/// Prefixes of groups with sources, in the order in which they were configured.
 pub(crate) struct Ranges(Vec<Ip4Prefix>);
 
 impl Default for Ranges {
@@ -33,7 +33,7 @@ pub enum GroupKind {
 }
 
 impl Igmp {
-    /// Says what the groups of a prefix are for. What is said of a longer or shorter prefix stays.
+    /// Says what the groups of a prefix are for. A longer or shorter prefix keeps its setting.
     pub fn set_range(&self, prefix: Ip4Prefix, kind: GroupKind) {
         let network = Ip4Prefix::new(prefix.network(), prefix.len()).unwrap_or(prefix);
         let mut ranges = self.ranges.borrow_mut();

@@ -146,7 +146,7 @@ impl Igmp {
         self.timers.get()
     }
 
-    /// How long things take from now on. Links ask anew within the new interval.
+    /// How long things take from now on. Links ask again within the new interval.
     pub fn set_timers(&self, timers: Timers) {
         self.timers.set(timers);
         let due = after(self.now(), timers.query);
@@ -167,7 +167,7 @@ impl Igmp {
         }
     }
 
-    /// What a listener said of a group.
+    /// A listener's report of a group.
     pub(crate) fn said(
         &self,
         interface: SwIfIndex,
@@ -189,7 +189,7 @@ impl Igmp {
             RecordType::MODE_IS_INCLUDE | RecordType::CHANGE_TO_INCLUDE | RecordType::ALLOW_NEW_SOURCES => {
                 self.want(interface, group, sources);
             }
-            // RFC 4604, 2.2.1: of groups with sources nobody listens to any.
+            // RFC 4604, 2.2.1: groups with sources have no listener to any source.
             RecordType::MODE_IS_EXCLUDE | RecordType::CHANGE_TO_EXCLUDE
                 if sources.is_empty() && !self.ranges.borrow().is_ssm(group) =>
             {

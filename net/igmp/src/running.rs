@@ -19,7 +19,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         running.line(Phase::Policies, format!("igmp enable host {name}"));
         for group in info.groups {
             let any = group.any.then_some(Ipv4Addr::UNSPECIFIED);
-            // What is listened to for others only is said by them.
+            // Groups that are listened to for others only are saved by those.
             let own = |source: &Ipv4Addr| !igmp.is_proxied(info.interface, group.group, *source);
             for source in any.into_iter().chain(group.sources).filter(own) {
                 let line = format!("igmp listen enable int {name} saddr {source} gaddr {}", group.group);

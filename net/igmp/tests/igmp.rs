@@ -63,7 +63,7 @@ fn said(port: &Port) -> Vec<(Ipv4Addr, Vec<u8>)> {
     port.received().iter().map(|frame| message(frame)).collect()
 }
 
-/// What is said within so many seconds.
+/// The reports within so many seconds.
 fn said_within(seconds: u64, router: &mut Router, port: &Port) -> Vec<(Ipv4Addr, Vec<u8>)> {
     router.advance(Duration::from_secs(seconds));
     said(port)

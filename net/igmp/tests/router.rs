@@ -1,4 +1,4 @@
-//! A router: who listens on its links, what it asks, who is told, and what a proxy says upstream.
+//! A router: the listeners on its links, what it asks, which clients get events, and what a proxy reports upstream.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -74,7 +74,7 @@ fn said(port: &Port) -> Vec<(Ipv4Addr, Vec<u8>)> {
     port.received().into_iter().map(message).collect()
 }
 
-/// The same, once the router has said what it was made to say.
+/// The same, once the router has sent what it was made to send.
 fn said_by(router: &mut Router, port: &Port) -> Vec<(Ipv4Addr, Vec<u8>)> {
     router.run();
     said(port)

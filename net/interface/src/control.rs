@@ -34,7 +34,7 @@ mod clear;
 mod kept;
 mod names;
 mod queues;
-mod said;
+mod sources;
 mod sub;
 mod superpaths;
 
@@ -42,9 +42,9 @@ pub use change::{Layer, MtuLayer, Need};
 pub(crate) use kept::Kept;
 pub use kept::{ProviderSaid, TagsSaid};
 pub use queues::{Queue, TxQueueInfo};
-pub use said::SwitchedFeature;
+pub use sources::SwitchedFeature;
 use superpaths::Superpaths;
-pub use superpaths::{Hindrance, Medium, Superpath, SuperpathChoice};
+pub use superpaths::{Medium, Superpath, SuperpathChoice, SuperpathObstacle};
 
 /// Operators' tags of interfaces in the stats segment, for exporters that label with them.
 const TAGS: &str = "/if/tags";
@@ -95,7 +95,7 @@ pub trait Device {
     /// # Errors
     /// Why the device cannot, and what it allows.
     fn set_rx_queues(&self, _queues: u32) -> Result<(), String> {
-        Err("its receive queues are chosen when it is created: delete it and create it anew".into())
+        Err("its receive queues are chosen when it is created: delete it and create it again".into())
     }
 
     /// Whether its MTU is what somebody else gave it, so that it says something to ask for the one it has.
@@ -218,7 +218,7 @@ pub struct Interfaces {
     subs: RefCell<BTreeMap<(SwIfIndex, u32), SwIfIndex>>,
     names: RefCell<names::Names>,
     subscribers: RefCell<Vec<Subscriber>>,
-    sources: said::Sources,
+    sources: sources::Sources,
     interface_output: Cell<NodeIndex>,
     arc_end: Cell<NodeIndex>,
     device_input: NodeIndex,
@@ -238,7 +238,7 @@ impl Device for Local0 {
 }
 
 impl Interfaces {
-    /// The table with `local0`, and the two nodes that are nobody's.
+    /// The table with `local0`, and the two nodes without an interface.
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let graph = control.graph()?;
         let (records, writer) = TwinTable::with_capacity(MAX_INTERFACES)?;
@@ -281,7 +281,7 @@ impl Interfaces {
             subs: RefCell::default(),
             names: RefCell::default(),
             subscribers: RefCell::default(),
-            sources: said::Sources::default(),
+            sources: sources::Sources::default(),
             interface_output: Cell::new(interface_output),
             arc_end: Cell::new(arc_end),
             device_input,
@@ -508,7 +508,7 @@ impl Interfaces {
         self.all.borrow().get(&index).map(|i| i.name.clone()).ok_or(InterfaceError::NoIndex(index))
     }
 
-    /// The lines about an interface's device that are for who looks closely.
+    /// The lines about an interface's device for `detail`.
     ///
     /// # Errors
     /// There is no such interface.

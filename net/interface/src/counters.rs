@@ -6,7 +6,7 @@ use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_graph::Graph;
 use shoal_graph::counter::{Combined, Simple};
 
-/// Packets by whom they are for: one station, a group, everybody. In this order.
+/// Packets by kind of destination: one station, a group, all. In this order.
 pub type ByCast = [Combined; 3];
 
 /// The 17 counters of VPP: `/if/<name>`, and `/interfaces/<interface>/<name>`.
@@ -70,7 +70,7 @@ impl IfCounters {
         self.singles.iter().for_each(|(_, c)| c.ensure(len));
     }
 
-    /// Begins anew for an interface that nobody counts for at the moment.
+    /// Resets an interface without a counting thread at the moment.
     pub(crate) fn zero(&self, index: SwIfIndex) {
         self.pairs.iter().for_each(|(_, c)| c.zero(index.0 as usize));
         self.singles.iter().for_each(|(_, c)| c.zero(index.0 as usize));

@@ -34,7 +34,7 @@ impl IfFlags {
     pub const L2: IfFlags = IfFlags(1 << 8);
     /// Frames without tags are a sub-interface's.
     pub const UNTAGGED_SUB: IfFlags = IfFlags(1 << 10);
-    /// Its packets are a program's: nobody else is on its link.
+    /// Its packets are a program's: there is no other station on its link.
     pub const FED: IfFlags = IfFlags(1 << 11);
     /// It is where the packets of its bridge domain are routed.
     pub const BVI: IfFlags = IfFlags(1 << 12);

@@ -1,8 +1,8 @@
-//! What others are told of interfaces.
+//! What others learn of interfaces.
 
 use shoal_buffer::SwIfIndex;
 
-/// Something happened to an interface. When it is told, it has happened, but for [`Event::Deleting`].
+/// Something happened to an interface. When it is reported, it has happened, but for [`Event::Deleting`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// It exists.

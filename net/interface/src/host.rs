@@ -1,4 +1,4 @@
-//! Interfaces whose other end is the kernel this router runs on: who makes them, for features that need one.
+//! Interfaces whose other end is the kernel this router runs on: their maker, for features that need one.
 //!
 //! A feature must not know a driver. The driver that can make such interfaces puts a [`HostSide`] on the shelf; a
 //! feature takes it from there, when it is asked to do something.
@@ -54,7 +54,7 @@ pub enum ListingCause {
 
 /// How the kernel came to say something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum EventOrigin {
     /// It has just changed.
     Announced,
     /// It is in a listing of all that there is.
@@ -179,7 +179,7 @@ pub struct HostPath {
 }
 
 /// Hears what the kernel says.
-pub type Hear = Box<dyn Fn(Told, HostEvent)>;
+pub type HostEventHandler = Box<dyn Fn(EventOrigin, HostEvent)>;
 
 /// Makes such interfaces and changes the kernel's side of them.
 pub trait HostPorts {
@@ -209,7 +209,7 @@ pub trait HostPorts {
     ///
     /// # Errors
     /// The kernel cannot be asked.
-    fn listen(&self, netns: Option<&str>, hear: Hear) -> Result<Box<dyn HostListener>, String>;
+    fn listen(&self, netns: Option<&str>, hear: HostEventHandler) -> Result<Box<dyn HostListener>, String>;
 
     /// Takes connections in a network namespace.
     ///
@@ -238,5 +238,5 @@ pub trait HostPorts {
     fn set_address(&self, interface: SwIfIndex, address: (IpAddr, u8), present: bool) -> Result<(), String>;
 }
 
-/// Whoever makes interfaces to the kernel, on the shelf.
+/// The maker of interfaces to the kernel, on the shelf.
 pub struct HostSide(pub Rc<dyn HostPorts>);

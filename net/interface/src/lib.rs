@@ -1,8 +1,8 @@
 //! Interfaces: hardware and software, state, MTU, MAC, counters, output.
 //!
-//! [`Interfaces`] is the control plane: drivers create interfaces here, operators change them, others ask to be
-//! told ([`Event`]). [`IfData`] is what packets read of an interface: one cache line, replaced in place.
-//! Each interface has two nodes, `<name>-output` (this crate's) and `<name>-tx` (its driver's).
+//! [`Interfaces`] is the control plane: drivers create interfaces here, operators change them, others ask for events
+//! ([`Event`]). [`IfData`] is what packets read of an interface: one cache line, replaced in place. Each interface has
+//! two nodes, `<name>-output` (this crate's) and `<name>-tx` (its driver's).
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -17,10 +17,10 @@ mod header;
 mod host;
 mod lines;
 mod loopback;
+mod loopback_rx;
 mod names;
 mod node;
 mod own;
-mod received_again;
 pub mod rtnetlink;
 mod running;
 #[cfg(test)]
@@ -32,21 +32,21 @@ mod vlan;
 pub use control::{
     Create, Device, Info, Interfaces, Layer, Mtu, MtuLayer, Need, Queue, SwitchedFeature, TxQueueInfo,
 };
-pub use control::{Hindrance, Medium, ProviderSaid, Superpath, SuperpathChoice, TagsSaid};
+pub use control::{Medium, ProviderSaid, Superpath, SuperpathChoice, SuperpathObstacle, TagsSaid};
 pub use data::{IfData, IfFlags, IfTable};
 pub use error::InterfaceError;
 pub use event::Event;
 pub use header::LinkHeader;
 pub use host::{
-    Hear, HostEvent, HostLayer, HostListener, HostNextHop, HostNextHops, HostPath, HostPort, HostPorts,
-    HostRoute, HostSide, HostWay, ListingCause, Resolved, Told,
+    EventOrigin, HostEvent, HostEventHandler, HostLayer, HostListener, HostNextHop, HostNextHops, HostPath,
+    HostPort, HostPorts, HostRoute, HostSide, HostWay, ListingCause, Resolved,
 };
+pub use loopback_rx::{receive_again, send_received};
 pub use names::InterfaceArg;
 pub use node::arc_end::ArcEnd;
 pub use node::interface_output::InterfaceOutput;
 pub use node::output::Output;
 pub use own::random_mac;
-pub use received_again::{receive_again, send_received};
 pub use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 pub use tx_placement::TxPlacement;
 pub use vlan::{Exact, Inner, Match, Sub, TagKind, Vid};

@@ -230,7 +230,8 @@ impl Interfaces {
         !self.is_loopback(index) && !self.data(index).is_ok_and(|data| data.flags().has(silent))
     }
 
-    /// The packets of an interface are a program's. Nobody else is on its link, so nobody is asked anything there.
+    /// The packets of an interface are a program's. There is no other station on its link, so no neighbour is asked for
+    /// there.
     pub fn set_fed(&self, index: SwIfIndex) {
         if let Err(e) = self.modify(index, |d| d.with_flags(d.flags().set(IfFlags::FED, true))) {
             tracing::warn!(%index, "not marked as fed by a program: {e}");

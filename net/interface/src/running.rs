@@ -1,4 +1,4 @@
-//! What rebuilds interfaces and what was said of them.
+//! What rebuilds interfaces and their settings.
 
 use shoal_buffer::{MAX_INTERFACES, SwIfIndex};
 use shoal_graph::{PacketNode, RxMode};
@@ -73,7 +73,7 @@ fn create(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Runni
     interfaces.write_create(running, info.index, line, &kept.made_as);
 }
 
-/// Whether packets are counted by whom they are for, not because somebody has named the feature.
+/// Whether packets are counted by kind of destination, not because a client has named the feature.
 fn collects(interfaces: &Interfaces, index: SwIfIndex, kept: &Kept) -> bool {
     let named = (DEVICE_INPUT_ARC.to_owned(), StatsCollectRx::NAME.to_owned());
     let is_on = |(name, on): &(String, bool)| name == StatsCollectRx::NAME && *on;
@@ -107,7 +107,7 @@ fn one(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running)
         if queue.mode != RxMode::default() {
             set(format!("set interface rx-mode {name} queue {number} {}", queue.mode));
         }
-        // One whose worker has gone is where nobody has put it.
+        // One whose worker has gone is where no operator has put it.
         if kept.placed.get(&number) == Some(&queue.thread) {
             let thread = match queue.thread.checked_sub(1) {
                 Some(worker) => format!("worker {worker}"),
@@ -137,7 +137,8 @@ fn one(interfaces: &Interfaces, info: &Info, kept: &Kept, running: &mut Running)
     }
 }
 
-/// Who sends by which queue, if it is not the threads in turn. All queues are named, so that each thread ends where it was.
+/// Which threads send by which queue, if it is not the threads in turn. All queues are named, so that each thread ends
+/// where it was.
 fn tx_placement(interfaces: &Interfaces, index: SwIfIndex, name: &str) -> Vec<String> {
     let queues = interfaces.tx_queues(index).unwrap_or_default();
     let in_turn = |thread: &usize, number: u32| thread % queues.len() == number as usize;

@@ -79,7 +79,7 @@ pub enum Match {
 }
 
 impl Match {
-    /// Frames with one 802.1Q tag: what a sub-interface takes of which nothing but its VLAN is said.
+    /// Frames with one 802.1Q tag: what a sub-interface takes that is configured by its VLAN only.
     pub fn exact_dot1q(outer: Vid) -> Match {
         Match::Tags { kind: TagKind::Dot1q, outer, inner: Inner::None, exact: Exact::Yes }
     }

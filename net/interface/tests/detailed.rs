@@ -60,7 +60,7 @@ fn frames(pg: &Port) -> [Vec<u8>; 4] {
 fn packets_are_counted_by_whom_they_are_for() {
     let (mut router, pg) = router();
     router.send_all(&pg, frames(&pg));
-    assert_eq!(counted(&router, &pg, "rx-unicast"), (0, 0), "nobody asked");
+    assert_eq!(counted(&router, &pg, "rx-unicast"), (0, 0), "counting is off");
     router.interfaces().collect_detailed(pg.index(), true).unwrap();
     let before = counted(&router, &pg, "rx");
     let sent = frames(&pg);
@@ -78,7 +78,7 @@ fn packets_are_counted_by_whom_they_are_for() {
     router.interfaces().collect_detailed(pg.index(), false).unwrap();
     router.send_all(&pg, frames(&pg));
     assert_eq!(counted(&router, &pg, "rx-unicast"), (0, 0));
-    // Packets wait for a neighbour until nobody answers.
+    // Packets wait for a neighbour until the requests time out.
     router.advance(std::time::Duration::from_secs(30));
     assert_eq!(router.buffers_in_use(), 0);
 }

@@ -13,12 +13,12 @@ use shoal_wire::MacAddress;
 
 /// What happened to the queue and the device.
 #[derive(Default)]
-struct Fate {
+struct DeviceFate {
     queue_closed: AtomicBool,
     in_order: AtomicBool,
 }
 
-struct Wire(Arc<Fate>);
+struct Wire(Arc<DeviceFate>);
 
 impl Device for Wire {
     fn class(&self) -> &'static str {
@@ -32,7 +32,7 @@ impl Drop for Wire {
     }
 }
 
-struct Closing(Arc<Fate>);
+struct Closing(Arc<DeviceFate>);
 
 impl RxQueue for Closing {
     fn poll(&mut self, _: &mut FrameCx<'_>) -> usize {
@@ -50,9 +50,9 @@ impl Drop for Closing {
     }
 }
 
-struct Nowhere;
+struct DiscardTx;
 
-impl FrameNode for Nowhere {
+impl FrameNode for DiscardTx {
     const NAME: &'static str = "nowhere-tx";
     type Next = NoNext;
     type Error = NoError;
@@ -62,8 +62,8 @@ impl FrameNode for Nowhere {
     }
 }
 
-fn wire(router: &Router, thread: usize) -> (SwIfIndex, Arc<Fate>) {
-    let fate = Arc::new(Fate::default());
+fn wire(router: &Router, thread: usize) -> (SwIfIndex, Arc<DeviceFate>) {
+    let fate = Arc::new(DeviceFate::default());
     let create = Create {
         name: "wire0",
         mac: MacAddress::ZERO,
@@ -73,7 +73,7 @@ fn wire(router: &Router, thread: usize) -> (SwIfIndex, Arc<Fate>) {
         device: Rc::new(Wire(Arc::clone(&fate))),
     };
     let interfaces = router.interfaces();
-    let index = interfaces.create(&create, Nowhere).unwrap();
+    let index = interfaces.create(&create, DiscardTx).unwrap();
     let node = router.graph().add_input::<NoNext, NoError>("wire-input").unwrap();
     let queue = Box::new(Closing(Arc::clone(&fate)));
     interfaces.add_queue(index, Queue { number: 0, node, queue, thread: Some(thread) }).unwrap();

@@ -58,7 +58,7 @@ fn a_packet_to_the_loopbacks_own_address_at_a_neighbour_ends_by_its_ttl() {
     router.send(&pg, packet(&pg, 64));
     let turns = router.if_counter("/if/tx", loopback) - before;
     assert!((1..=64).contains(&turns), "at most as often as its TTL lets it: {turns}");
-    // The ICMP error waits for the sender's address until nobody answers.
+    // The ICMP error waits for the sender's address until the requests time out.
     router.advance(std::time::Duration::from_secs(30));
     assert_eq!(router.buffers_in_use(), 0);
 }

@@ -49,7 +49,7 @@ impl Listeners {
         Some(Edge(self.fragments.load(Ordering::Acquire))).filter(|edge| *edge != Edge::DROP)
     }
 
-    /// Gives TCP and protocols that are nobody's to an edge, or takes them away.
+    /// Gives TCP and protocols without a listener to an edge, or takes them away.
     pub fn set_others(&self, edge: Option<Edge>) {
         self.others.store(edge.map_or(0, |e| e.0), Ordering::Release);
     }
@@ -65,7 +65,7 @@ impl Listeners {
         Self::find(&self.protocols, usize::from(protocol.0))
     }
 
-    /// The edge of TCP and of protocols that are nobody's.
+    /// The edge of TCP and of protocols without a listener.
     pub fn others(&self) -> Option<Edge> {
         Some(Edge(self.others.load(Ordering::Acquire))).filter(|edge| *edge != Edge::DROP)
     }

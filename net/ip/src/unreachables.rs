@@ -1,4 +1,4 @@
-//! Whether senders are told that there is no route for their packets, or no neighbour that answers.
+//! Whether senders get an error when there is no route for their packets, or no neighbour that answers.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Unreachables {
         Rc::unwrap_or_clone(there)
     }
 
-    /// Whether senders are told.
+    /// Whether senders get errors.
     pub fn are_sent(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

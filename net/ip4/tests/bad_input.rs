@@ -6,7 +6,7 @@ use crate::common;
 use std::time::Duration;
 
 use common::{
-    Giver, MODULES, address, interfaces, neighbour, route, router, station, to, two_hosts, udp, via,
+    MODULES, PacketInjector, address, interfaces, neighbour, route, router, station, to, two_hosts, udp, via,
 };
 use shoal_fib::{Fib, FibIndex, Source, Via};
 use shoal_interface::MtuLayer;
@@ -52,7 +52,7 @@ fn an_interface_deleted_under_traffic_takes_no_other_with_it() {
     address(&router, &c, "10.0.2.1/24");
     neighbour(&router, &c, "10.0.2.2", station(3));
     route(&router, "20.0.0.0/8", via("10.0.1.2", &b));
-    let giver = Giver::new(&router, &a, 0);
+    let giver = PacketInjector::new(&router, &a, 0);
     let frame = |dst: [u8; 4]| to(&a).ip4([10, 0, 0, 2], dst).udp(1, 2).build();
     let mut through = 0;
     for burst in 0..20 {
@@ -165,7 +165,7 @@ fn routes_change_under_a_running_worker_and_no_packet_is_lost() {
     }
     let (a, b, c) = (&ports[0], &ports[1], &ports[2]);
     let worker = router.graph().add_worker(None).unwrap();
-    let giver = Giver::new(&router, a, worker);
+    let giver = PacketInjector::new(&router, a, worker);
     let fib = router.get::<Fib>();
     let ways = [via("10.0.1.2", b), via("10.0.2.2", c)];
     let many: Vec<_> = (0..64).map(|n| common::prefix(&format!("20.0.{n}.0/24"))).collect();
@@ -203,7 +203,7 @@ fn routes_change_under_a_running_worker_and_no_packet_is_lost() {
 fn queues_move_between_workers_under_traffic_and_no_packet_is_lost() {
     let (mut router, a, b) = two_hosts();
     let workers = [router.graph().add_worker(None).unwrap(), router.graph().add_worker(None).unwrap()];
-    let giver = Giver::new(&router, &a, workers[0]);
+    let giver = PacketInjector::new(&router, &a, workers[0]);
     let mut given = 0;
     for round in 0..100 {
         for _ in 0..50 {

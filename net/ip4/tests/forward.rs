@@ -1,4 +1,4 @@
-//! `ip4-lookup`, `ip4-drop`, `ip4-rewrite` and `ip4-redirect`: which way, and what the sender is told.
+//! `ip4-lookup`, `ip4-drop`, `ip4-rewrite` and `ip4-redirect`: which way, and which errors the sender gets.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use crate::common;
@@ -192,7 +192,7 @@ fn a_host_that_could_go_straight_is_redirected_and_its_packet_forwarded() {
 }
 
 #[test]
-fn nobody_is_redirected_from_another_network_or_by_a_broadcast() {
+fn no_redirect_goes_to_another_network_or_answers_a_broadcast() {
     let (mut router, a, _) = two_hosts();
     neighbour(&router, &a, "10.0.0.3", station(3));
     route(&router, "20.0.0.0/8", via("10.0.0.3", &a));
@@ -239,8 +239,8 @@ fn no_error_is_sent_about_errors_fragments_and_groups_rfc_1122() {
     let error =
         to(&a).ip4(src, dst).protocol(shoal_wire::IpProtocol::ICMP).payload(&[3, 1, 0, 0, 0, 0, 0, 0]);
     let later = udp(&a).fragment(800, shoal_wire::packet::Fragment::Last);
-    let nobody = to(&a).ip4([0, 0, 0, 0], dst).udp(1, 2);
-    for frame in [error, later, nobody] {
+    let unspecified = to(&a).ip4([0, 0, 0, 0], dst).udp(1, 2);
+    for frame in [error, later, unspecified] {
         router.send(&a, frame.ttl(1).build());
         assert!(a.received().is_empty());
     }

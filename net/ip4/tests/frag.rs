@@ -5,7 +5,7 @@ use crate::common;
 
 use std::collections::BTreeMap;
 
-use common::{Given, Giver, to, two_hosts, udp};
+use common::{InjectedPacket, PacketInjector, to, two_hosts, udp};
 use shoal_buffer::Flags;
 use shoal_interface::MtuLayer;
 use shoal_testkit::{PacketBuilder, Port, Rng, Router};
@@ -154,7 +154,7 @@ fn a_fragment_that_would_end_beyond_the_longest_packet_is_dropped() {
 #[test]
 fn a_checksum_left_to_the_device_is_completed_before_the_packet_is_cut() {
     let (mut router, a, b) = narrow(576);
-    let giver = Giver::new(&router, &a, 0);
+    let giver = PacketInjector::new(&router, &a, 0);
     let start = || to(&a).ip4([10, 0, 0, 2], [10, 0, 1, 2]);
     let cases: [(PacketBuilder, u16, IpProtocol); 2] = [
         (start().udp(1000, 2000), 6, IpProtocol::UDP),
@@ -172,7 +172,13 @@ fn a_checksum_left_to_the_device_is_completed_before_the_packet_is_cut() {
         given[at..at + 2].copy_from_slice(&pseudo.to_be_bytes());
         for cuts in [vec![], vec![60], vec![34, 8, 333]] {
             let flags = Flags::L4_CHECKSUM_OFFLOAD;
-            giver.give(Given { flags, checksum_offset, l4: 34, cuts, ..Given::from(given.clone()) });
+            giver.give(InjectedPacket {
+                flags,
+                checksum_offset,
+                l4: 34,
+                cuts,
+                ..InjectedPacket::from(given.clone())
+            });
             router.run();
             assert_eq!(reassemble(&b.received()).1, right[34..], "{protocol:?}: {:?}", router.errors());
         }

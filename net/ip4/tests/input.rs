@@ -4,13 +4,13 @@
 
 use crate::common;
 
-use common::{Given, Giver, Toy, interfaces, station, to, two_hosts, udp};
+use common::{InjectedPacket, PacketInjector, Toy, interfaces, station, to, two_hosts, udp};
 use shoal_graph::PacketNode;
 use shoal_ip4::UNICAST_ARC;
 use shoal_testkit::{PacketBuilder, Port, Router};
 use shoal_wire::{FromBytes, Icmp4Header, Icmp4Type, Ip4Header, MacAddress};
 
-/// Sends a frame from host 1 and requires that it is dropped for exactly this reason and answered by nobody.
+/// Sends a frame from host 1 and requires that it is dropped for exactly this reason and not answered.
 fn dropped_as(router: &mut Router, a: &Port, b: &Port, frame: &[u8], why: &str) {
     let before = router.errors();
     let count = |all: &[(String, u64)]| all.iter().find(|(n, _)| n == why).map_or(0, |(_, n)| *n);
@@ -108,8 +108,8 @@ fn a_frame_longer_than_its_packet_loses_its_padding_nowhere_but_at_the_end() {
 #[test]
 fn a_header_cut_over_two_buffers_is_too_short_not_read_past_its_end() {
     let (mut router, a, b) = two_hosts();
-    let giver = Giver::new(&router, &a, 0);
-    giver.give(Given { cuts: vec![14 + 10], ..Given::from(udp(&a).build()) });
+    let giver = PacketInjector::new(&router, &a, 0);
+    giver.give(InjectedPacket { cuts: vec![14 + 10], ..InjectedPacket::from(udp(&a).build()) });
     router.run();
     assert_eq!(router.error("ip4-input", "ip4 length < 20"), 1);
     assert!(a.received().is_empty() && b.received().is_empty());
@@ -162,7 +162,7 @@ fn packets_with_options_meet_the_features_that_all_others_meet() {
     passes(&mut router, &a, &b, &udp(&a).options(&[1; 4]).build());
     assert_eq!(router.error("toy-first", "a toy saw the packet"), 1);
     assert_eq!(router.error("toy-second", "a toy saw the packet"), 1);
-    let bad = udp(&a).options(&[1; 4]).payload(&[common::DISLIKED]).build();
+    let bad = udp(&a).options(&[1; 4]).payload(&[common::DROPPED_BYTE]).build();
     dropped_as(&mut router, &a, &b, &bad, "toy-first: a toy did not like the packet");
 }
 

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use common::{Given, Giver, ip, to, two_hosts};
+use common::{InjectedPacket, PacketInjector, ip, to, two_hosts};
 use shoal_buffer::Flags;
 use shoal_testkit::{PacketBuilder, Port, Router};
 use shoal_wire::packet::Fragment;
@@ -56,7 +56,7 @@ fn a_large_echo_over_several_buffers_comes_back_whole() {
 }
 
 #[test]
-fn a_port_nobody_listens_on_is_unreachable() {
+fn a_port_without_a_listener_is_unreachable() {
     let (mut router, a, _) = two_hosts();
     router.send(&a, local(&a).udp(1000, 33_434).payload_len(10).build());
     assert_eq!(told(&a.received_one()), (Icmp4Type::DESTINATION_UNREACHABLE, 3));
@@ -84,10 +84,10 @@ fn udp_that_lies_about_its_length_or_sum_is_dropped() {
 #[test]
 fn a_sum_left_to_the_device_or_checked_by_it_is_not_checked_again() {
     let (mut router, a, _) = two_hosts();
-    let giver = Giver::new(&router, &a, 0);
+    let giver = PacketInjector::new(&router, &a, 0);
     let wrong = local(&a).udp(1, 2).payload_len(10).l4_checksum(1).build();
     for flags in [Flags::L4_CHECKSUM_OFFLOAD, Flags::L4_CHECKSUM_OK] {
-        giver.give(Given { flags, ..Given::from(wrong.clone()) });
+        giver.give(InjectedPacket { flags, ..InjectedPacket::from(wrong.clone()) });
         router.run();
         assert_eq!(told(&a.received_one()), (Icmp4Type::DESTINATION_UNREACHABLE, 3));
     }
@@ -99,10 +99,10 @@ fn a_sum_left_to_the_device_or_checked_by_it_is_not_checked_again() {
 #[test]
 fn a_right_sum_is_right_wherever_the_packet_is_cut_into_segments() {
     let (mut router, a, _) = two_hosts();
-    let giver = Giver::new(&router, &a, 0);
+    let giver = PacketInjector::new(&router, &a, 0);
     let frame = local(&a).udp(1, 2).payload_len(33).build();
     for cut in 42..frame.len() {
-        giver.give(Given { cuts: vec![cut, 1, 0, 3], ..Given::from(frame.clone()) });
+        giver.give(InjectedPacket { cuts: vec![cut, 1, 0, 3], ..InjectedPacket::from(frame.clone()) });
         router.run();
         assert_eq!(a.received().len(), 1, "cut at {cut}: {:?}", router.errors());
     }
@@ -125,7 +125,7 @@ fn what_was_sent_to_many_is_not_refused_aloud() {
     let (mut router, a, _) = two_hosts();
     let to_all = PacketBuilder::ethernet(common::station(1), MacAddress::BROADCAST);
     let frame = to_all.ip4([10, 0, 0, 2], [10, 0, 0, 1]).udp(1, 2);
-    refused(&mut router, &a, &frame, "ip4-local", "broadcast nobody listens to");
+    refused(&mut router, &a, &frame, "ip4-local", "broadcast without a listener");
 }
 
 #[test]

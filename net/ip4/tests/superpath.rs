@@ -10,11 +10,12 @@
 use crate::common;
 
 use common::{
-    Given, MODULES, Toy, address, look_up_in, neighbour, prefix, route, route_in, station, table, via,
+    InjectedPacket, MODULES, Toy, address, look_up_in, neighbour, prefix, route, route_in, station, table,
+    via,
 };
 use shoal_buffer::Flags;
 use shoal_fib::{Family, Fib, FibIndex, FlowFields, Path, Source, Via};
-use shoal_graph::{EVERYBODY, PacketNode};
+use shoal_graph::{ALL_INTERFACES, PacketNode};
 use shoal_icmp::Icmp;
 use shoal_icmp::limiter::Rate;
 use shoal_interface::{MtuLayer, OUTPUT_ARC};
@@ -94,7 +95,7 @@ fn configure(router: &Router, ports: &[Port]) {
         router.graph().enable_feature(arc, toy, ports[port].index(), true).unwrap();
     }
     for (arc, toy) in [(shoal_ip4::PUNT_ARC, Toy::<6>::NAME), (shoal_ip4::DROP_ARC, Toy::<7>::NAME)] {
-        router.graph().enable_feature(arc, toy, EVERYBODY, true).unwrap();
+        router.graph().enable_feature(arc, toy, ALL_INTERFACES, true).unwrap();
     }
     route(router, "20.0.0.0/16", via("10.0.1.2", &ports[1]));
     route(router, "20.1.0.0/16", via("10.0.2.2", &ports[2]));
@@ -222,8 +223,8 @@ fn frame(rng: &mut Rng, port: &Port, rx: usize) -> Vec<u8> {
     let (src, dst) = (station(rx as u8), mac(rng, port));
     let (from, to) = (source(rng, rx), destination(rng));
     if let [10, 0, _, 5 | 6] | [20, 7 | 14, ..] = to {
-        // Nobody has these addresses or next hops. Which packets wait for them, and which are too many, depends on their order; so
-        // all come in by one port, and nothing leads one of them by other nodes than the next.
+        // No host has these addresses or next hops. Which packets wait for them, and which are too many, depends on
+        // their order; so all come in by one port, and nothing leads one of them by other nodes than the next.
         let to = if rx == 0 { to } else { [10, 0, 1, 2] };
         let from = [10, 0, rx as u8, 2];
         return PacketBuilder::ethernet(src, port.mac())
@@ -259,15 +260,15 @@ fn frame(rng: &mut Rng, port: &Port, rx: usize) -> Vec<u8> {
             let at = rng.below(bytes.len().min(40));
             bytes[at] ^= 1 << rng.below(8);
         }
-        2 => *bytes.last_mut().unwrap() = common::DISLIKED,
+        2 => *bytes.last_mut().unwrap() = common::DROPPED_BYTE,
         _ => {}
     }
     bytes
 }
 
 /// A packet with what drivers say of it.
-fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
-    let mut given = Given::from(frame(rng, port, rx));
+fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
+    let mut given = InjectedPacket::from(frame(rng, port, rx));
     given.cuts = match rng.below(6) {
         0 => (0..rng.below(4)).map(|_| rng.below(100)).collect(),
         1 => vec![14 + 20],
@@ -371,7 +372,7 @@ fn packets_cut_short_at_any_byte_fare_the_same() {
     for whole in [whole, plain_header] {
         for n in 0..=whole.len() {
             for cut in [n, n / 2, 14, 20] {
-                let given = Given { cuts: vec![cut], ..Given::from(whole[..n].to_vec()) };
+                let given = InjectedPacket { cuts: vec![cut], ..InjectedPacket::from(whole[..n].to_vec()) };
                 plain.givers[0].give(given.clone());
                 fused.givers[0].give(given);
             }

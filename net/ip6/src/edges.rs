@@ -1,4 +1,4 @@
-//! Ways to the nodes of whoever finds out where neighbours are: that protocol is not named here.
+//! Ways to the nodes of the protocol that finds neighbours, which is not named here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};

@@ -46,7 +46,7 @@ pub type Headers = shoal_ip::Headers<Ip6Family>;
 /// Features of packets to one host run here.
 pub const UNICAST_ARC: &str = "ip6-unicast";
 
-/// Features of packets to a group run here. Whoever forwards such packets has the arc end at a node of its own
+/// Features of packets to a group run here. A module that forwards such packets has the arc end at a node of its own
 /// ([`Graph::set_arc_end`]).
 pub const MULTICAST_ARC: &str = "ip6-multicast";
 

@@ -9,7 +9,7 @@ use shoal_ip6::api::IP;
 use shoal_message::Retval;
 use shoal_module::api::ApiPart;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
-use shoal_testkit::{Asker, Router};
+use shoal_testkit::{ApiAsker, Router};
 
 static PARTS: &[&ApiPart] = &[&IP];
 const OK: Retval = Retval(0);
@@ -29,7 +29,7 @@ fn random_bytes_are_answered() {
 fn link_local_addresses_are_chosen_and_told() {
     let (router, _) = router(1);
     let index = router.get::<Interfaces>().create_loopback(None, None).unwrap();
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let name = "sw_interface_ip6_get_link_local_address";
     assert_eq!(client.retval(name, &index.0.to_be_bytes()), Retval::IP6_NOT_ENABLED);
     assert_eq!(client.retval(name, &[0, 0, 0, 99]), Retval::INVALID_SW_IF_INDEX);

@@ -1,4 +1,4 @@
-//! The feature arcs: where packets get on and off, and that nobody but those with features pays for them.
+//! The feature arcs: where packets get on and off, and that only interfaces with features pay for them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use crate::common;
@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use common::{Toy, neighbour, route, station, towards, two_hosts, udp};
 use shoal_fib::Via;
-use shoal_graph::{EVERYBODY, PacketNode};
+use shoal_graph::{ALL_INTERFACES, PacketNode};
 use shoal_ip6::{DROP_ARC, LOCAL_ARC, MULTICAST_ARC, OUTPUT_ARC, PUNT_ARC};
 use shoal_module::{Control, InitError, Module};
 use shoal_testkit::{PacketBuilder, Port, Router};
@@ -134,7 +134,7 @@ fn punted_packets_run_through_features_of_all_interfaces_and_end() {
     route(&router, FAR, Via::Punt);
     let packet = towards(&a, FAR_HOST).udp(1, 2).build();
     assert_eq!(way(&mut router, &a, packet.clone())[2..4], ["ip6-punt", "error-punt"]);
-    router.graph().enable_feature(PUNT_ARC, Toy::<6>::NAME, EVERYBODY, true).unwrap();
+    router.graph().enable_feature(PUNT_ARC, Toy::<6>::NAME, ALL_INTERFACES, true).unwrap();
     assert_eq!(way(&mut router, &a, packet)[2..5], ["ip6-punt", Toy::<6>::NAME, "error-punt"]);
     assert_eq!(router.error("error-punt", "no host takes punted packets"), 2);
     assert_eq!(router.graph().graph_counters().punt.sum(a.index().0 as usize), 2);
@@ -144,7 +144,7 @@ fn punted_packets_run_through_features_of_all_interfaces_and_end() {
 fn dropped_packets_run_through_features_of_all_interfaces_and_keep_their_reason() {
     let (mut router, a, _) = two_hosts();
     route(&router, FAR, Via::Drop);
-    router.graph().enable_feature(DROP_ARC, Toy::<7>::NAME, EVERYBODY, true).unwrap();
+    router.graph().enable_feature(DROP_ARC, Toy::<7>::NAME, ALL_INTERFACES, true).unwrap();
     let packet = towards(&a, FAR_HOST).udp(1, 2).build();
     assert_eq!(way(&mut router, &a, packet)[2..5], ["ip6-drop", Toy::<7>::NAME, "error-drop"]);
     assert_eq!(router.error("ip6-drop", "blackholed packets"), 1);
@@ -159,7 +159,7 @@ fn arcs_of_all_interfaces_are_told_of_by_local0_only() {
         refused.unwrap_err().to_string(),
         "features of arc ip6-punt run for all interfaces and are enabled on local0 only"
     );
-    router.interfaces().enable_feature(PUNT_ARC, Toy::<6>::NAME, EVERYBODY, true).unwrap();
+    router.interfaces().enable_feature(PUNT_ARC, Toy::<6>::NAME, ALL_INTERFACES, true).unwrap();
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_feature_goes_with_its_interface() {
     assert_eq!((b.received().len(), router.error(Toy::<3>::NAME, SEEN)), (1, 0));
 }
 
-/// Stands for whoever forwards packets to groups.
+/// Stands for the module that forwards packets to groups.
 static FORWARDS_GROUPS: Module = Module { name: "groups", init: take_over, ..Module::NONE };
 
 fn take_over(control: &Rc<Control>) -> Result<(), InitError> {
@@ -179,7 +179,7 @@ fn take_over(control: &Rc<Control>) -> Result<(), InitError> {
 }
 
 #[test]
-fn whoever_forwards_packets_to_groups_gives_their_arc_another_end() {
+fn a_forwarder_of_packets_to_groups_gives_their_arc_another_end() {
     let mut modules = common::MODULES.to_vec();
     modules.push(&FORWARDS_GROUPS);
     let mut router = Router::new(&modules);

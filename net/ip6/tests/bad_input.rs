@@ -6,7 +6,7 @@ use crate::common;
 use std::time::Duration;
 
 use common::{
-    Giver, HOST_2, address, interfaces, neighbour, route, router, station, towards, two_hosts, via,
+    HOST_2, PacketInjector, address, interfaces, neighbour, route, router, station, towards, two_hosts, via,
 };
 use shoal_fib::{Fib, FibIndex, Source, Via};
 use shoal_interface::MtuLayer;
@@ -53,7 +53,7 @@ fn an_interface_deleted_under_traffic_takes_no_other_with_it() {
     address(&router, &c, "2001:db8:2::1/64");
     neighbour(&router, &c, "2001:db8:2::2", station(3));
     route(&router, "2001:100::/32", via(HOST_2, &b));
-    let giver = Giver::new(&router, &a, 0);
+    let giver = PacketInjector::new(&router, &a, 0);
     let mut through = 0;
     for burst in 0..20 {
         for _ in 0..100 {
@@ -95,7 +95,7 @@ fn routes_change_under_a_running_worker_and_no_packet_is_lost() {
     }
     let (a, b, c) = (&ports[0], &ports[1], &ports[2]);
     let worker = router.graph().add_worker(None).unwrap();
-    let giver = Giver::new(&router, a, worker);
+    let giver = PacketInjector::new(&router, a, worker);
     let fib = router.get::<Fib>();
     let ways = [via("2001:db8:1::2", b), via("2001:db8:2::2", c)];
     let many: Vec<_> = (0..64).map(|n| common::prefix(&format!("2001:100:{n}::/48"))).collect();

@@ -1,4 +1,4 @@
-//! `ip6-lookup`, `ip6-drop` and `ip6-rewrite`: which way, and what the sender is told.
+//! `ip6-lookup`, `ip6-drop` and `ip6-rewrite`: which way, and which errors the sender gets.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use crate::common;
@@ -164,7 +164,7 @@ fn errors_are_limited_and_the_limit_is_counted() {
 }
 
 #[test]
-fn no_error_is_sent_about_errors_groups_and_nobody_rfc_4443_2_4() {
+fn no_error_is_sent_about_errors_groups_and_unspecified_sources_rfc_4443_2_4() {
     let (mut router, a, _) = two_hosts();
     let error = |kind| towards(&a, HOST_2).icmp6(&[kind, 0, 0, 0, 0, 0, 0, 0]);
     let behind = error(1).ip6_ext(IpProtocol::IP6_DESTINATION_OPTIONS, &[1, 4, 0, 0, 0, 0]);
@@ -193,7 +193,7 @@ fn link_local_addresses_stay_on_their_link_rfc_4291_2_5_6() {
     let (mut router, a, b) = two_hosts();
     neighbour(&router, &a, "fe80::99", station(9));
     neighbour(&router, &b, "fe80::98", station(8));
-    // From one: the sender is told that its address does not reach that far, RFC 4443, 3.1.
+    // From one: the sender gets an error that its address does not reach that far, RFC 4443, 3.1.
     router.send(&a, to(&a).ip6(ip("fe80::99"), ip(HOST_2)).udp(1, 2).build());
     let answer = a.received_one();
     assert_eq!(told(&answer), (Icmp6Type::DESTINATION_UNREACHABLE, 2, 0));

@@ -3,7 +3,9 @@
 
 use crate::common;
 
-use common::{Given, Giver, HOST_1, HOST_2, Toy, ip, station, to, told, towards, two_hosts, udp};
+use common::{
+    HOST_1, HOST_2, InjectedPacket, PacketInjector, Toy, ip, station, to, told, towards, two_hosts, udp,
+};
 use shoal_graph::PacketNode;
 use shoal_ip6::UNICAST_ARC;
 use shoal_testkit::{PacketBuilder, Port, Router};
@@ -11,7 +13,7 @@ use shoal_wire::{Icmp6Type, IpProtocol, MacAddress};
 
 const HOP: IpProtocol = IpProtocol::IP6_HOP_BY_HOP_OPTIONS;
 
-/// Sends a frame from host 1 and requires that it is dropped for exactly this reason and answered by nobody.
+/// Sends a frame from host 1 and requires that it is dropped for exactly this reason and not answered.
 fn dropped_as(router: &mut Router, a: &Port, b: &Port, frame: &[u8], why: &str) {
     let before = router.errors();
     let count = |all: &[(String, u64)]| all.iter().find(|(n, _)| n == why).map_or(0, |(_, n)| *n);
@@ -74,8 +76,8 @@ fn destinations_that_are_no_hosts_are_dropped_in_silence() {
 #[test]
 fn a_header_cut_over_two_buffers_is_too_short_not_read_past_its_end() {
     let (mut router, a, b) = two_hosts();
-    let giver = Giver::new(&router, &a, 0);
-    giver.give(Given { cuts: vec![14 + 30], ..Given::from(udp(&a).build()) });
+    let giver = PacketInjector::new(&router, &a, 0);
+    giver.give(InjectedPacket { cuts: vec![14 + 30], ..InjectedPacket::from(udp(&a).build()) });
     router.run();
     assert_eq!(router.error("ip6-input", "ip6 length < 40"), 1);
     assert!(a.received().is_empty() && b.received().is_empty());
@@ -112,7 +114,7 @@ fn unknown_hop_by_hop_options_do_what_their_bits_say_rfc_8200_4_2() {
         router.send(&a, udp(&a).ip6_ext(HOP, &[kind, 4, 0, 0, 0, 0]).build());
         assert_eq!(told(&a.received_one()), (Icmp6Type::PARAMETER_PROBLEM, 2, 42));
     }
-    // To a group, 10 is told of and 11 is not.
+    // To a group, 10 gets an error and 11 does not.
     let group = |kind| towards(&a, "ff05::77").udp(1, 2).ip6_ext(HOP, &[kind, 4, 0, 0, 0, 0]);
     router.send(&a, group(0x9e).build());
     assert_eq!(told(&a.received_one()), (Icmp6Type::PARAMETER_PROBLEM, 2, 42));
@@ -141,7 +143,7 @@ fn packets_with_options_meet_the_features_that_all_others_meet() {
     passes(&mut router, &a, &b, &udp(&a).ip6_ext(HOP, &[1, 4, 0, 0, 0, 0]).build());
     assert_eq!(router.error("toy-first", "a toy saw the packet"), 2);
     assert_eq!(router.error("toy-second", "a toy saw the packet"), 2);
-    let bad = udp(&a).ip6_ext(HOP, &[1, 4, 0, 0, 0, 0]).payload(&[common::DISLIKED]).build();
+    let bad = udp(&a).ip6_ext(HOP, &[1, 4, 0, 0, 0, 0]).payload(&[common::DROPPED_BYTE]).build();
     dropped_as(&mut router, &a, &b, &bad, "toy-first: a toy did not like the packet");
 }
 

@@ -3,7 +3,9 @@
 
 use crate::common;
 
-use common::{Given, Giver, HOST_1, ends, ip, neighbour, station, to, told, towards, two_hosts};
+use common::{
+    HOST_1, InjectedPacket, PacketInjector, ends, ip, neighbour, station, to, told, towards, two_hosts,
+};
 use shoal_buffer::Flags;
 use shoal_ip6::Ip6;
 use shoal_testkit::{PacketBuilder, Port, Router};
@@ -66,7 +68,7 @@ fn extension_headers_and_padding_are_not_echoed() {
 }
 
 #[test]
-fn a_port_nobody_listens_on_is_unreachable() {
+fn a_port_without_a_listener_is_unreachable() {
     let (mut router, a, _) = two_hosts();
     for dst in [US, "2001:db8:1::1"] {
         router.send(&a, towards(&a, dst).udp(1000, 33_434).payload_len(10).build());
@@ -124,10 +126,10 @@ fn udp_that_lies_about_its_length_or_sum_is_dropped() {
 #[test]
 fn a_sum_left_to_the_device_or_checked_by_it_is_not_checked_again() {
     let (mut router, a, _) = two_hosts();
-    let giver = Giver::new(&router, &a, 0);
+    let giver = PacketInjector::new(&router, &a, 0);
     let wrong = local(&a).udp(1, 2).payload_len(10).l4_checksum(1).build();
     for flags in [Flags::L4_CHECKSUM_OFFLOAD, Flags::L4_CHECKSUM_OK] {
-        giver.give(Given { flags, ..Given::from(wrong.clone()) });
+        giver.give(InjectedPacket { flags, ..InjectedPacket::from(wrong.clone()) });
         router.run();
         assert_eq!(told(&a.received_one()), (Icmp6Type::DESTINATION_UNREACHABLE, 4, 0));
     }
@@ -136,10 +138,10 @@ fn a_sum_left_to_the_device_or_checked_by_it_is_not_checked_again() {
 #[test]
 fn a_right_sum_is_right_wherever_the_packet_is_cut_into_segments() {
     let (mut router, a, _) = two_hosts();
-    let giver = Giver::new(&router, &a, 0);
+    let giver = PacketInjector::new(&router, &a, 0);
     let frame = local(&a).udp(1, 2).payload_len(33).build();
     for cut in 62..frame.len() {
-        giver.give(Given { cuts: vec![cut, 1, 0, 3], ..Given::from(frame.clone()) });
+        giver.give(InjectedPacket { cuts: vec![cut, 1, 0, 3], ..InjectedPacket::from(frame.clone()) });
         router.run();
         assert_eq!(a.received().len(), 1, "cut at {cut}: {:?}", router.errors());
     }
@@ -158,7 +160,7 @@ fn fragments_to_the_router_are_counted_and_dropped() {
 #[test]
 fn what_was_sent_to_many_is_not_refused_aloud() {
     let (mut router, a, _) = two_hosts();
-    let why = "multicast nobody listens to";
+    let why = "multicast without a listener";
     refused(&mut router, &a, &towards(&a, "ff02::1").udp(1, 2), "ip6-local", why);
     let known = towards(&a, "ff02::1").protocol(IpProtocol(200));
     refused(&mut router, &a, &known, "ip6-local", why);
@@ -220,7 +222,7 @@ fn a_bad_icmp_type_code_or_length_is_dropped() {
     let (mut router, a, _) = two_hosts();
     for (message, why) in [
         (&[128, 0, 0, 0, 0, 0][..], "payload length too small for type"),
-        // RFC 4443, 2.4 (a): an error of a type nobody knows is an error, too.
+        // RFC 4443, 2.4 (a): an error of an unknown type is an error, too.
         (&[99, 0, 0, 0], "payload length too small for type"),
         (&[128, 1, 0, 0, 0, 0, 0, 0], "invalid code for type"),
         (&[201, 0, 0, 0, 0, 0, 0, 0], "unknown type"),

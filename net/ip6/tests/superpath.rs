@@ -9,12 +9,14 @@
 
 use crate::common;
 
-use common::{Given, MODULES, Toy, address, ip, look_up_in, neighbour, route, route_in, station, table, via};
+use common::{
+    InjectedPacket, MODULES, Toy, address, ip, look_up_in, neighbour, route, route_in, station, table, via,
+};
 use shoal_arp::Neighbours;
 use shoal_arp::table::{FibEntry, Origin};
 use shoal_buffer::Flags;
 use shoal_fib::{Fib, FibIndex, Path, Source, Via};
-use shoal_graph::{EVERYBODY, PacketNode};
+use shoal_graph::{ALL_INTERFACES, PacketNode};
 use shoal_icmp::limiter::Rate;
 use shoal_icmp::{Icmp, Icmp6};
 use shoal_interface::{MtuLayer, OUTPUT_ARC};
@@ -86,7 +88,7 @@ fn configure(router: &Router, ports: &[Port]) {
         router.graph().enable_feature(arc, toy, ports[port].index(), true).unwrap();
     }
     for (arc, toy) in [(shoal_ip6::PUNT_ARC, Toy::<6>::NAME), (shoal_ip6::DROP_ARC, Toy::<7>::NAME)] {
-        router.graph().enable_feature(arc, toy, EVERYBODY, true).unwrap();
+        router.graph().enable_feature(arc, toy, ALL_INTERFACES, true).unwrap();
     }
     route(router, "2001:100::/48", via("2001:db8:1::2", &ports[1]));
     route(router, "2001:100:1::/48", via("2001:db8:2::2", &ports[2]));
@@ -234,15 +236,15 @@ fn frame(rng: &mut Rng, port: &Port, rx: usize) -> Vec<u8> {
             let at = rng.below(bytes.len().min(60));
             bytes[at] ^= 1 << rng.below(8);
         }
-        2 => *bytes.last_mut().unwrap() = common::DISLIKED,
+        2 => *bytes.last_mut().unwrap() = common::DROPPED_BYTE,
         _ => {}
     }
     bytes
 }
 
 /// A packet with what drivers say of it.
-fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
-    let mut given = Given::from(frame(rng, port, rx));
+fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
+    let mut given = InjectedPacket::from(frame(rng, port, rx));
     given.cuts = match rng.below(6) {
         0 => (0..rng.below(4)).map(|_| rng.below(100)).collect(),
         1 => vec![14 + 40],
@@ -265,7 +267,7 @@ fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
 
 /// Which packets keep their order: see the top of the file.
 fn flow(packet: &mut [u8]) -> Vec<u8> {
-    // RFC 7739: identifications of what a router cuts of its own are nobody else's to know.
+    // RFC 7739: hosts cannot predict the identifications of what a router cuts of its own.
     if packet.get(20) == Some(&IpProtocol::IPV6_FRAGMENTATION.0)
         && let Some(id) = packet.get_mut(58..62)
     {
@@ -327,7 +329,7 @@ fn packets_cut_short_at_any_byte_fare_the_same() {
     for whole in [whole, plain_header] {
         for n in 0..=whole.len() {
             for cut in [n, n / 2, 14, 20] {
-                let given = Given { cuts: vec![cut], ..Given::from(whole[..n].to_vec()) };
+                let given = InjectedPacket { cuts: vec![cut], ..InjectedPacket::from(whole[..n].to_vec()) };
                 plain.givers[0].give(given.clone());
                 fused.givers[0].give(given);
             }

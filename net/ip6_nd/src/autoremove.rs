@@ -11,7 +11,7 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 use shoal_module::{Control, InitError, LineKind, Module, Phase, Running};
 
 use crate::observe::Observed;
-use crate::{Nd, Standing};
+use crate::{AddressState, Nd};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -48,7 +48,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     switch_on(&auto, &nd);
     let weak = Rc::downgrade(control);
     nd.observe(move |what| {
-        let Observed::Address { key, standing: Standing::Duplicate, .. } = what else { return };
+        let Observed::Address { key, standing: AddressState::Duplicate, .. } = what else { return };
         let (Some(control), key) = (weak.upgrade(), *key) else { return };
         let Ok(processes) = control.processes() else { return };
         if !auto.on.get() {
@@ -64,7 +64,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
 fn remove(control: &Control, auto: &Autoremove, (interface, address): crate::Key) {
     let (Ok(nd), Ok(ip6)) = (control.get::<Nd>(), control.get::<Ip6>()) else { return };
     let duplicate = nd.addresses().into_iter().find(|own| {
-        own.interface == interface && own.prefix.addr() == address && own.standing == Standing::Duplicate
+        own.interface == interface && own.prefix.addr() == address && own.standing == AddressState::Duplicate
     });
     let Some(own) = duplicate else { return };
     match ip6.del_address(interface, own.prefix) {

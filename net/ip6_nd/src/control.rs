@@ -23,7 +23,7 @@ use shoal_wire::{Ip6Prefix, MacAddress};
 use crate::counters::NdCounters;
 use crate::fact::Fact;
 use crate::observe::{Observed, Observers};
-use crate::{Key, Link, Links, NdError, Neighbours, Standing};
+use crate::{AddressState, Key, Link, Links, NdError, Neighbours};
 
 mod autoconf;
 mod dad;
@@ -38,13 +38,13 @@ mod solicit;
 mod virtual_addresses;
 
 use autoconf::Autoconf;
-pub use autoconf::{Autoconfigure, DefaultRoute, Made};
+pub use autoconf::{Autoconfigure, DefaultRoute, FormedAddress};
 pub use dad::Dad;
 pub(crate) use dad::TRANSMITS;
 use dad::{Address, First};
 use group::Group;
 use ra::Radv;
-pub(crate) use router::Heard;
+pub(crate) use router::ReceivedAdvertisement;
 pub use solicit::Solicit;
 use solicit::Soliciting;
 
@@ -73,7 +73,7 @@ pub struct Nd {
     radv: RefCell<BTreeMap<SwIfIndex, Radv>>,
     /// Prefixes of links that were given for a time.
     delegated: RefCell<BTreeMap<(SwIfIndex, Ip6Prefix), delegated::Delegated>>,
-    routers: RefCell<BTreeMap<Key, Heard>>,
+    routers: RefCell<BTreeMap<Key, ReceivedAdvertisement>>,
     hosts: RefCell<BTreeMap<SwIfIndex, Autoconf>>,
     soliciting: RefCell<BTreeMap<SwIfIndex, Soliciting>>,
     /// Groups joined for addresses that unnumbered interfaces borrow.
@@ -145,7 +145,7 @@ impl Nd {
         self.links.clone()
     }
 
-    /// This router has an address on an interface from now on, if nobody else on the link has it.
+    /// This router has an address on an interface from now on, if no other station on the link has it.
     ///
     /// # Errors
     /// There is no such interface, or no host can have the address.
@@ -247,7 +247,7 @@ impl Nd {
             link.anycast.extend(anycast_of(own.prefix));
         }
         for own in self.ip6.borrowed(interface) {
-            link.addresses.insert(own.addr(), Standing::Ours);
+            link.addresses.insert(own.addr(), AddressState::Ours);
             if own.len() < Ip6Prefix::MAX_LEN {
                 link.networks.push(own.normalized());
             }
@@ -282,8 +282,8 @@ impl Nd {
         self.links.set(interface, None);
     }
 
-    /// An interface went up or down: whoever came to the link in the meantime may have our addresses. While it is down
-    /// they stay ours.
+    /// An interface went up or down: a station that came to the link in the meantime may have our addresses. While it
+    /// is down they stay ours.
     fn restart(&self, interface: SwIfIndex) {
         let mine: Vec<Key> = self.addresses.borrow().range(of(interface)).map(|(key, _)| *key).collect();
         for key in mine {
@@ -365,7 +365,7 @@ impl Nd {
         self.graph.events().write(0, text);
     }
 
-    /// What a message said.
+    /// Takes in a message's content.
     pub(crate) fn hear(&self, fact: &Fact) {
         match *fact {
             Fact::Solicited { interface, from, mac } => self.solicited((interface, from), mac),
@@ -400,7 +400,7 @@ impl Nd {
     }
 
     /// The standing of an address of this router.
-    pub fn standing(&self, interface: SwIfIndex, address: Ipv6Addr) -> Option<Standing> {
+    pub fn standing(&self, interface: SwIfIndex, address: Ipv6Addr) -> Option<AddressState> {
         self.addresses.borrow().get(&(interface, address)).map(|own| own.standing)
     }
 }

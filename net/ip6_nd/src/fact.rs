@@ -8,12 +8,12 @@ use shoal_wire::mld::MldVersion;
 use shoal_wire::nd::{NaFlags, RaFlags};
 use shoal_wire::nd_options::PrefixInformation;
 
-/// Something a message said, after all checks.
+/// The content of a message, after all checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fact {
-    /// A station that asks said where it is (RFC 4861 7.2.3, 6.2.6).
+    /// A station that asks gave its link-layer address (RFC 4861 7.2.3, 6.2.6).
     Solicited { interface: SwIfIndex, from: Ipv6Addr, mac: MacAddress },
-    /// A station said where an address is (7.2.5).
+    /// A station gave the link-layer address of an address (7.2.5).
     Advertised { interface: SwIfIndex, target: Ipv6Addr, mac: Option<MacAddress>, flags: NaFlags },
     /// Packets are sent to a neighbour that is stale (7.3.3).
     Used { interface: SwIfIndex, next_hop: Ipv6Addr },
@@ -26,7 +26,7 @@ pub(crate) enum Fact {
         interface: SwIfIndex,
         from: Ipv6Addr,
         mac: Option<MacAddress>,
-        said: Said,
+        said: AdvertisedLink,
         prefixes: Prefixes,
     },
     /// A router asks who listens (RFC 3810 6.2).
@@ -39,15 +39,15 @@ pub(crate) const MOST_PREFIXES: usize = 4;
 /// The first prefixes of an advertisement.
 pub(crate) type Prefixes = [Option<PrefixInformation>; MOST_PREFIXES];
 
-/// What another router's advertisement said of the link.
+/// The link parameters in another router's advertisement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Said {
+pub(crate) struct AdvertisedLink {
     pub(crate) flags: RaFlags,
     pub(crate) lifetime_secs: u16,
     pub(crate) hop_limit: u8,
     pub(crate) mtu: Option<u32>,
-    /// How long hosts shall take a neighbour to be reachable; 0 for no advice.
+    /// How long hosts should take a neighbour to be reachable; 0 for no advice.
     pub(crate) reachable_ms: u32,
-    /// How long hosts shall wait between solicitations; 0 for no advice.
+    /// How long hosts should wait between solicitations; 0 for no advice.
     pub(crate) retransmit_ms: u32,
 }

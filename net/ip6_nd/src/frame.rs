@@ -15,19 +15,19 @@ pub(crate) const LONGEST: usize = EthernetHeader::LEN + Ip6Header::MIN_MTU;
 /// A solicitation or advertisement of a neighbour with one link-layer address.
 pub(crate) const NEIGHBOUR: usize = HEADERS + NeighborSolicitation::LEN + 8;
 
-/// From whom to whom a message goes.
+/// Sender and receiver of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Way {
+pub(crate) struct MessageRoute {
     pub(crate) src_mac: MacAddress,
     pub(crate) dst_mac: MacAddress,
     pub(crate) src: Ipv6Addr,
     pub(crate) dst: Ipv6Addr,
 }
 
-impl Way {
+impl MessageRoute {
     /// To a group.
-    pub(crate) fn to_group(src_mac: MacAddress, src: Ipv6Addr, dst: Ipv6Addr) -> Way {
-        Way { src_mac, dst_mac: MacAddress::for_ip6_multicast(dst), src, dst }
+    pub(crate) fn to_group(src_mac: MacAddress, src: Ipv6Addr, dst: Ipv6Addr) -> MessageRoute {
+        MessageRoute { src_mac, dst_mac: MacAddress::for_ip6_multicast(dst), src, dst }
     }
 
     /// Writes the headers in front of a message of `len` bytes; `first` is what the IPv6 header is followed by.
@@ -40,8 +40,8 @@ impl Way {
     }
 }
 
-/// "Who has `target`?" RFC 4861 7.2.2: from nobody it tells no link-layer address, so it is shorter.
-pub(crate) fn solicitation(way: &Way, target: Ipv6Addr) -> Option<([u8; NEIGHBOUR], usize)> {
+/// "Who has `target`?" RFC 4861 7.2.2: from the unspecified address it tells no link-layer address, so it is shorter.
+pub(crate) fn solicitation(way: &MessageRoute, target: Ipv6Addr) -> Option<([u8; NEIGHBOUR], usize)> {
     let mut out = [0; NEIGHBOUR];
     let message = NeighborSolicitation::new(target).write(out.get_mut(HEADERS..)?);
     let message = if way.src.is_unspecified() { message } else { message.source_link_layer(way.src_mac) };
@@ -51,7 +51,7 @@ pub(crate) fn solicitation(way: &Way, target: Ipv6Addr) -> Option<([u8; NEIGHBOU
 }
 
 /// "Which routers are here?" RFC 4861 4.1.
-pub(crate) fn router_solicitation(way: &Way) -> Option<([u8; NEIGHBOUR], usize)> {
+pub(crate) fn router_solicitation(way: &MessageRoute) -> Option<([u8; NEIGHBOUR], usize)> {
     let mut out = [0; NEIGHBOUR];
     let message = RouterSolicitation::new().write(out.get_mut(HEADERS..)?);
     let message = if way.src.is_unspecified() { message } else { message.source_link_layer(way.src_mac) };
@@ -60,8 +60,8 @@ pub(crate) fn router_solicitation(way: &Way) -> Option<([u8; NEIGHBOUR], usize)>
     Some((out, HEADERS + len))
 }
 
-/// "I have `target`": to the one who asked, or to all nodes when nobody in particular did.
-pub(crate) fn advertisement(way: &Way, target: Ipv6Addr, flags: NaFlags) -> Option<[u8; NEIGHBOUR]> {
+/// "I have `target`": to the host that asked, or unsolicited to all nodes.
+pub(crate) fn advertisement(way: &MessageRoute, target: Ipv6Addr, flags: NaFlags) -> Option<[u8; NEIGHBOUR]> {
     let mut out = [0; NEIGHBOUR];
     let message = NeighborAdvertisement::new(target, flags).write(out.get_mut(HEADERS..)?);
     let len = message.target_link_layer(way.src_mac).finish(way.src, way.dst)?;
@@ -69,12 +69,18 @@ pub(crate) fn advertisement(way: &Way, target: Ipv6Addr, flags: NaFlags) -> Opti
     Some(out)
 }
 
-/// Where an answer to a solicitation goes. RFC 4861 7.2.4: a solicitation from nobody is answered to all nodes.
-pub(crate) fn answer_to(our_mac: MacAddress, us: Ipv6Addr, them: Ipv6Addr, their_mac: MacAddress) -> Way {
+/// Where an answer to a solicitation goes. RFC 4861 7.2.4: a solicitation from the unspecified address is answered to
+/// all nodes.
+pub(crate) fn answer_to(
+    our_mac: MacAddress,
+    us: Ipv6Addr,
+    them: Ipv6Addr,
+    their_mac: MacAddress,
+) -> MessageRoute {
     if them.is_unspecified() {
-        Way::to_group(our_mac, us, ALL_NODES)
+        MessageRoute::to_group(our_mac, us, ALL_NODES)
     } else {
-        Way { src_mac: our_mac, dst_mac: their_mac, src: us, dst: them }
+        MessageRoute { src_mac: our_mac, dst_mac: their_mac, src: us, dst: them }
     }
 }
 

@@ -1,10 +1,10 @@
-//! Neighbour discovery for IPv6: who has an address, is it still there, may we have it. RFC 4861, RFC 4862.
+//! Neighbour discovery for IPv6: which station has an address, is it still there, may we have it. RFC 4861, RFC 4862.
 //!
 //! Packets without a neighbour come to `ip6-discover-neighbor` and `ip6-glean`, which ask the link and hand the
 //! packet to [`Neighbours`] to wait. Messages of others come by their ICMPv6 type ([`MESSAGES`]); nodes check and
 //! answer them and tell [`Nd`] the facts. [`Nd`] knows this router's addresses on each interface: whether they are
-//! proven to be nobody else's, which groups they make it join, what it advertises to hosts. The table is shared
-//! with ARP: see [`shoal_neighbor`].
+//! proven unique, which groups they make it join, what it advertises to hosts. The table is shared with ARP: see
+//! [`shoal_neighbor`].
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -25,9 +25,9 @@ mod running;
 mod show;
 
 pub use control::ra::{Advertise, Course, Prefix, RaConfig};
-pub use control::{Autoconfigure, Dad, DefaultRoute, Made, Nd, Proxy, Solicit};
+pub use control::{Autoconfigure, Dad, DefaultRoute, FormedAddress, Nd, Proxy, Solicit};
 pub use error::NdError;
-pub use link::{Link, Links, Standing};
+pub use link::{AddressState, Link, Links};
 pub use protocol::Discovery;
 
 use std::net::Ipv6Addr;
@@ -81,7 +81,7 @@ pub static MODULE: Module = Module {
 };
 
 /// The channels' ends, from `init` to `start`.
-struct Ends {
+struct ChannelEnds {
     facts: Receiver<fact::Fact>,
     wait: Receiver<Waiting<Ipv6Addr>>,
     /// Of the neighbour table, and of everything else that has a time.
@@ -95,7 +95,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (tell, facts) = channel(CHANNEL);
     let (wait_tx, wait) = channel(CHANNEL);
     let ((table_bell, table_rung), (bell, rung)) = (channel(1), channel(1));
-    let eyes = node::Eyes {
+    let eyes = node::ReceiveContext {
         interfaces: control.get::<Interfaces>()?.table(),
         links: links.clone(),
         counters: counters.clone(),
@@ -121,7 +121,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     for (arc, node, after) in control::MIRRORS {
         graph.add_feature(FeatureSpec { arc, node, before: &[], after });
     }
-    let asker = || node::Asker::new(eyes.clone(), adjacencies.clone(), wait_tx.clone());
+    let asker = || node::Solicitor::new(eyes.clone(), adjacencies.clone(), wait_tx.clone());
     let discover = graph.add_frame(node::Discover(asker()))?;
     graph.add_frame(node::Glean(asker()))?;
     let held = HeldCounters::new(graph.counters(), "ip6-nd")?;
@@ -130,7 +130,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let nd = control.put_rc(Nd::new(control, neighbours, links, counters, bell)?);
     nd.follow_interfaces();
     api::follow(control, &nd);
-    control.put(Ends { facts, wait, bells: [table_rung, rung] });
+    control.put(ChannelEnds { facts, wait, bells: [table_rung, rung] });
     Ok(())
 }
 
@@ -162,7 +162,7 @@ fn attach(control: &Rc<Control>) -> Result<(), InitError> {
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     attach(control)?;
     let (processes, nd) = (control.processes()?, control.get::<Nd>()?);
-    let (neighbours, ends) = (control.get::<Neighbours>()?, control.get::<Ends>()?);
+    let (neighbours, ends) = (control.get::<Neighbours>()?, control.get::<ChannelEnds>()?);
     let [table_bell, bell] = ends.bells.clone();
     processes.spawn("ip6-neighbor-learn", process::learn(Rc::clone(&nd), ends.facts.clone()));
     let hold = shoal_neighbor::process::hold(Rc::clone(&neighbours), ends.wait.clone());

@@ -11,7 +11,7 @@ use shoal_wire::{Ip6Prefix, MacAddress};
 
 /// How sure it is that an address is this router's alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum AddressState {
     /// The link is being asked (RFC 4862 5.4): it is not answered for and not spoken from.
     Tentative,
     /// It is ours.
@@ -23,7 +23,7 @@ pub enum Standing {
 /// This router on one link.
 #[derive(Clone, Default)]
 pub struct Link {
-    pub(crate) addresses: BTreeMap<Ipv6Addr, Standing>,
+    pub(crate) addresses: BTreeMap<Ipv6Addr, AddressState>,
     /// Networks of the addresses.
     pub(crate) networks: Vec<Ip6Prefix>,
     /// Anycast addresses of the networks' routers (RFC 4291 2.6.1).
@@ -41,7 +41,7 @@ impl Link {
     }
 
     /// An address of this router.
-    pub fn own(&self, address: Ipv6Addr) -> Option<Standing> {
+    pub fn own(&self, address: Ipv6Addr) -> Option<AddressState> {
         self.addresses.get(&address).copied()
     }
 
@@ -53,7 +53,7 @@ impl Link {
 
     /// Our address to speak to `target` from: one in its network, else the link-local one, else any.
     pub fn source_for(&self, target: Ipv6Addr) -> Option<Ipv6Addr> {
-        let ours = || self.addresses.iter().filter(|(_, s)| **s == Standing::Ours).map(|(a, _)| *a);
+        let ours = || self.addresses.iter().filter(|(_, s)| **s == AddressState::Ours).map(|(a, _)| *a);
         let near = |a: &Ipv6Addr| {
             let of_both = |n: &&Ip6Prefix| n.contains(*a) && n.contains(target);
             !is_link_local(target) && self.networks.iter().any(|n| of_both(&n))
@@ -63,7 +63,7 @@ impl Link {
 
     /// Our link-local address, once it is ours.
     pub fn link_local(&self) -> Option<Ipv6Addr> {
-        let ours = self.addresses.iter().filter(|(_, s)| **s == Standing::Ours);
+        let ours = self.addresses.iter().filter(|(_, s)| **s == AddressState::Ours);
         ours.map(|(a, _)| *a).find(|a| is_link_local(*a))
     }
 }
@@ -128,8 +128,8 @@ mod tests {
 
     fn link() -> Link {
         let mut link = Link { networks: vec!["2001:db8::/64".parse().unwrap()], ..Link::default() };
-        link.addresses.insert(ip6("2001:db8::1"), Standing::Ours);
-        link.addresses.insert(ip6("fe80::1"), Standing::Ours);
+        link.addresses.insert(ip6("2001:db8::1"), AddressState::Ours);
+        link.addresses.insert(ip6("fe80::1"), AddressState::Ours);
         link
     }
 
@@ -139,9 +139,9 @@ mod tests {
         assert_eq!(link.source_for(ip6("2001:db8::9")), Some(ip6("2001:db8::1")));
         assert_eq!(link.source_for(ip6("fe80::9")), Some(ip6("fe80::1")));
         assert_eq!(link.source_for(ip6("2001:db9::9")), Some(ip6("fe80::1")));
-        link.addresses.insert(ip6("2001:db8::1"), Standing::Tentative);
+        link.addresses.insert(ip6("2001:db8::1"), AddressState::Tentative);
         assert_eq!(link.source_for(ip6("2001:db8::9")), Some(ip6("fe80::1")));
-        link.addresses.insert(ip6("fe80::1"), Standing::Duplicate);
+        link.addresses.insert(ip6("fe80::1"), AddressState::Duplicate);
         assert_eq!(link.source_for(ip6("2001:db8::9")), None);
     }
 

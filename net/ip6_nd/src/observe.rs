@@ -3,15 +3,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::fact::{Prefixes, Said};
-use crate::{Key, Standing};
+use crate::fact::{AdvertisedLink, Prefixes};
+use crate::{AddressState, Key};
 
 /// Something that happened.
 pub(crate) enum Observed<'a> {
     /// A router advertised itself.
-    Advertised { from: Key, said: &'a Said, prefixes: &'a Prefixes },
+    Advertised { from: Key, said: &'a AdvertisedLink, prefixes: &'a Prefixes },
     /// An address of this router has another standing; how often the link has been asked for it, and is at most.
-    Address { key: Key, standing: Standing, asked: u32, transmits: u32 },
+    Address { key: Key, standing: AddressState, asked: u32, transmits: u32 },
 }
 
 type Observer = Rc<dyn Fn(&Observed<'_>)>;

@@ -12,12 +12,12 @@ use shoal_interface::{IfData, SwIfIndex};
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
 use shoal_neighbor::counters::Messages;
-use shoal_neighbor::{Protocol, Question, Silent, Timing};
+use shoal_neighbor::{Protocol, Question, SilentPolicy, Timing};
 use shoal_wire::Ip6Prefix;
 use shoal_wire::ip6_address::{is_link_local, solicited_node};
 
 use crate::counters::{Kind, NdCounters};
-use crate::frame::{self, Way};
+use crate::frame::{self, MessageRoute};
 use crate::{Key, Links};
 
 /// The protocol of IPv6 neighbours.
@@ -41,12 +41,12 @@ impl Discovery {
 }
 
 /// Where a question goes: to the neighbour that may have gone, or to the group of its address (RFC 4861 7.2.2).
-pub(crate) fn way_of(question: &Question<Ipv6Addr>) -> Way {
+pub(crate) fn way_of(question: &Question<Ipv6Addr>) -> MessageRoute {
     let Question { data, source, to, target, .. } = *question;
     let mac = data.mac();
     match to {
-        Some(dst_mac) => Way { src_mac: mac, dst_mac, src: source, dst: target },
-        None => Way::to_group(mac, source, solicited_node(target)),
+        Some(dst_mac) => MessageRoute { src_mac: mac, dst_mac, src: source, dst: target },
+        None => MessageRoute::to_group(mac, source, solicited_node(target)),
     }
 }
 
@@ -58,7 +58,7 @@ impl Protocol for Discovery {
     const TIMING: Option<Timing> = Some(Timing {
         reachable: (Duration::from_secs(15), Duration::from_secs(45)),
         delay: Duration::from_secs(5),
-        silent: Silent::Goes,
+        silent: SilentPolicy::Goes,
     });
 
     fn fib_of(data: &IfData) -> FibIndex {

@@ -29,7 +29,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
             let line = format!("ip6 nd address autoconfig {name}{wanted}");
             running.line_at(Phase::Settings, index.0, line);
             if !ip6.on(index).explicit {
-                // It began with that, and somebody has said otherwise since.
+                // It began with that, and a command has changed it since.
                 running.line_at(
                     Phase::Settings,
                     index.0,

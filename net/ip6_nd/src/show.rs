@@ -9,13 +9,13 @@ use shoal_ip6::Ip6;
 use shoal_wire::ip6_address::is_link_local;
 
 use crate::counters::{Kind, NdCounters};
-use crate::{Advertise, Dad, DefaultRoute, Nd, Standing};
+use crate::{AddressState, Advertise, Dad, DefaultRoute, Nd};
 
-fn word(standing: Standing) -> &'static str {
+fn word(standing: AddressState) -> &'static str {
     match standing {
-        Standing::Tentative => "tentative",
-        Standing::Ours => "preferred",
-        Standing::Duplicate => "duplicate",
+        AddressState::Tentative => "tentative",
+        AddressState::Ours => "preferred",
+        AddressState::Duplicate => "duplicate",
     }
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for DadView {
     }
 }
 
-/// A prefix that hosts are told of.
+/// An advertised prefix.
 #[derive(Serialize)]
 struct PrefixView {
     prefix: String,
@@ -147,7 +147,7 @@ impl InterfaceView {
             autoconfig: p.flags.contains(shoal_wire::nd::PrefixFlags::AUTONOMOUS),
             advertised: p.advertise == Advertise::Yes,
         };
-        let router = |(address, heard): (Ipv6Addr, crate::control::Heard)| RouterView {
+        let router = |(address, heard): (Ipv6Addr, crate::control::ReceivedAdvertisement)| RouterView {
             address,
             lifetime: heard.said.lifetime_secs,
             heard: heard.count,

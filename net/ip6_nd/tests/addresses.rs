@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::*;
 use shoal_fib::FibIndex;
 use shoal_ip6::Ip6;
-use shoal_ip6_nd::{MODULE, Nd, Neighbours, Proxy, Standing};
+use shoal_ip6_nd::{AddressState, MODULE, Nd, Neighbours, Proxy};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_testkit::{PEER_MAC, Port, Router, STACK};
 use shoal_wire::ip6_address::{ALL_MLD2_ROUTERS, ALL_NODES, link_local_of, solicited_node};
@@ -82,14 +82,14 @@ fn a_duplicate_never_answers_and_others_do() {
     router.get::<Ip6>().add_address(port.index(), "2001:db8::5/64".parse().unwrap()).unwrap();
     router.advance(Duration::from_secs(4));
     port.received();
-    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(Standing::Duplicate));
+    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(AddressState::Duplicate));
     router.send(&port, echo(&port, US));
     assert_eq!(replies(&port), 0);
     let second: Ipv6Addr = "2001:db8::5".parse().unwrap();
     router.send(&port, echo(&port, second));
     assert_eq!(replies(&port), 1);
     assert_eq!(router.get::<Ip6>().source_for(PEER, FibIndex::DEFAULT), Some(second));
-    // Giving it anew is the operator's way to try again.
+    // Adding it again is the operator's way to try again.
     let address = "2001:db8::1/64".parse().unwrap();
     router.get::<Ip6>().del_address(port.index(), address).unwrap();
     router.get::<Ip6>().add_address(port.index(), address).unwrap();
@@ -100,12 +100,16 @@ fn a_duplicate_never_answers_and_others_do() {
 }
 
 #[test]
-fn an_interface_that_comes_up_proves_its_addresses_anew() {
+fn an_interface_that_comes_up_proves_its_addresses_again() {
     let (mut router, port) = router();
     known_peer(&router, &port);
     router.interfaces().set_link(port.index(), false).unwrap();
     router.run();
-    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(Standing::Ours), "nobody can take it now");
+    assert_eq!(
+        router.get::<Nd>().standing(port.index(), US),
+        Some(AddressState::Ours),
+        "no station can take it now"
+    );
     router.interfaces().set_link(port.index(), true).unwrap();
     router.run();
     router.send(&port, echo(&port, US));
@@ -117,7 +121,7 @@ fn an_interface_that_comes_up_proves_its_addresses_anew() {
 }
 
 #[test]
-fn nobody_is_asked_for_an_address_unless_that_is_switched_on() {
+fn no_duplicate_address_question_is_sent_unless_that_is_switched_on() {
     // As VPP: an address works at once.
     let mut modules = STACK.to_vec();
     modules.push(&MODULE);
@@ -125,7 +129,7 @@ fn nobody_is_asked_for_an_address_unless_that_is_switched_on() {
     let port = router.pg(0);
     assert_eq!(router.get::<Nd>().dad_transmits(), 0);
     give(&mut router, &port);
-    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(Standing::Ours));
+    assert_eq!(router.get::<Nd>().standing(port.index(), US), Some(AddressState::Ours));
 }
 
 #[test]
@@ -133,8 +137,8 @@ fn an_address_made_of_the_mac_address_is_not_asked_for() {
     let (mut router, port) = quiet();
     give(&mut router, &port);
     let nd = router.get::<Nd>();
-    assert_eq!(nd.standing(port.index(), US), Some(Standing::Tentative));
-    assert_eq!(nd.standing(port.index(), link_local_of(port.mac())), Some(Standing::Ours));
+    assert_eq!(nd.standing(port.index(), US), Some(AddressState::Tentative));
+    assert_eq!(nd.standing(port.index(), link_local_of(port.mac())), Some(AddressState::Ours));
 }
 
 #[test]
@@ -143,7 +147,7 @@ fn without_detection_and_on_loopbacks_an_address_is_ours_at_once() {
     let loopback = router.interfaces().create_loopback(None, None).unwrap();
     router.get::<Ip6>().add_address(loopback, "2001:db8:5::1/64".parse().unwrap()).unwrap();
     let far: Ipv6Addr = "2001:db8:5::1".parse().unwrap();
-    assert_eq!(router.get::<Nd>().standing(loopback, far), Some(Standing::Ours), "although it is down");
+    assert_eq!(router.get::<Nd>().standing(loopback, far), Some(AddressState::Ours), "although it is down");
     router.interfaces().set_admin(loopback, true).unwrap();
     router.get::<Nd>().set_dad_transmits(0);
     give(&mut router, &port);
@@ -168,7 +172,7 @@ fn the_subnet_router_anycast_address_is_answered_for() {
     assert_eq!((na.target(), na.flags()), (anycast, NaFlags::ROUTER | NaFlags::SOLICITED));
     router.send(&port, echo(&port, anycast));
     assert_eq!(replies(&port), 1);
-    // Nobody can learn it for himself.
+    // No station can learn it for itself.
     hear(&mut router, SOLICITATION, &port, &ns(PEER_MAC, anycast, US));
     assert_eq!(router.error(SOLICITATION, "source_is_local"), 1);
     // RFC 4291 2.8: its solicited-node group is joined, and left with the address.

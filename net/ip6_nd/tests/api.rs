@@ -1,4 +1,4 @@
-//! `ip6_nd.api` and `ip6_dad.api`: what hosts are told, proxies, questions and events through the binary API.
+//! `ip6_nd.api` and `ip6_dad.api`: advertisements, proxies, questions and events through the binary API.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use crate::common;
@@ -281,7 +281,7 @@ fn clients_are_told_what_becomes_of_addresses() {
         events.map(|e| (e.state, e.sw_if_index, e.dad_count, e.dad_transmits)).collect()
     };
     give(&mut router, &port);
-    // Each question is told, the first of which is asked at once.
+    // Each question is reported, the first of which is asked at once.
     let asked = |n| (Ip6DadState::Tentative, of(&port), n, 2);
     assert_eq!(seen(&client), [asked(0), asked(1)]);
     router.advance(Duration::from_millis(3500));

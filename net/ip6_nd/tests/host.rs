@@ -70,7 +70,7 @@ fn routers_are_asked_until_one_answers() {
     let (_, options) = RouterSolicitation::check(&ip, bytes).unwrap();
     assert_eq!(options.source_link_layer(), Some(port.mac()));
     assert_eq!(router.if_counter("/net/ip6-nd/tx/rs", port.index()), 3);
-    // One that comes up asks anew, and is content with the first answer.
+    // One that comes up asks again, and is content with the first answer.
     router.interfaces().set_admin(port.index(), false).unwrap();
     router.interfaces().set_admin(port.index(), true).unwrap();
     router.advance(Duration::from_secs(1));
@@ -91,7 +91,7 @@ fn an_address_is_made_of_an_advertised_prefix_and_proven() {
     assert_eq!(port.received().iter().filter(|f| asked(f)).count(), 1, "RFC 4862 5.4");
     let (_, made) = router.get::<Nd>().autoconfigured(port.index()).unwrap();
     assert_eq!(made[0].left, Some(Duration::from_secs(3597)));
-    // It ends when nobody renews it.
+    // It ends without a renewal.
     router.advance(Duration::from_mins(50));
     assert_eq!(addresses(&router, &port).len(), 1);
     router.send(&port, ra(1, 1800, &[("2001:db8:7::/64", 3600, 1800)]));
@@ -102,7 +102,7 @@ fn an_address_is_made_of_an_advertised_prefix_and_proven() {
 }
 
 #[test]
-fn nobody_takes_an_address_away_at_a_stroke() {
+fn no_advertisement_takes_an_address_away_at_once() {
     // RFC 4862 5.5.3 (e).
     let (mut router, port) = host(DefaultRoute::Unwanted);
     router.send(&port, ra(1, 0, &[("2001:db8:7::/64", u32::MAX, u32::MAX)]));
@@ -177,7 +177,7 @@ fn prefixes_that_cannot_be_are_ignored() {
 }
 
 #[test]
-fn whoever_advertises_without_end_finds_an_end() {
+fn endless_advertisements_find_an_end() {
     let (mut router, port) = host(DefaultRoute::Wanted);
     for n in 1..200u16 {
         router.send(&port, ra(n, 1800, &[(&format!("2001:db8:{n:x}::/64"), 3600, 1800)]));
@@ -237,7 +237,7 @@ fn an_interface_that_is_not_asked_to_gets_nothing_and_errors_say_why() {
 }
 
 #[test]
-fn rubbish_configures_nobody() {
+fn rubbish_configures_no_host() {
     let (mut router, port) = host(DefaultRoute::Wanted);
     let mut rng = Rng::new(Rng::seed(11));
     let good = ra(1, 1800, &[("2001:db8:7::/64", 3600, 1800)]);

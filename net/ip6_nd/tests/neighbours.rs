@@ -1,4 +1,5 @@
-//! Neighbours of IPv6: who is asked, who is answered, what is believed, who is still there.
+//! Neighbours of IPv6: which questions are sent, which are answered, what is believed, which neighbours are still
+//! there.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use crate::common;
@@ -56,7 +57,7 @@ fn answers_a_solicitation_for_its_address_and_learns_who_asked() {
 }
 
 #[test]
-fn where_a_program_is_everybody_nothing_waits_and_nobody_is_doubted() {
+fn on_a_link_of_a_program_nothing_waits_and_no_neighbour_is_doubted() {
     let (mut router, port) = router();
     router.interfaces().set_fed(port.index());
     // Solicitations, and packets to PEER; routers have other things to say, too.
@@ -173,7 +174,7 @@ fn a_silent_neighbour_is_asked_three_times() {
 }
 
 #[test]
-fn an_advertisement_nobody_asked_for_makes_no_entry() {
+fn an_unsolicited_advertisement_makes_no_entry() {
     let (mut router, port) = router();
     hear(&mut router, ADVERTISEMENT, &port, &na(PEER_MAC, PEER, ALL_NODES, NaFlags::OVERRIDE));
     hear(&mut router, ADVERTISEMENT, &port, &na(PEER_MAC, PEER, US, ANSWER));
@@ -223,7 +224,7 @@ fn ip4_packets_to_an_ip6_next_hop_find_it_and_find_out_when_it_has_gone() {
     let prefix: IpPrefix = "198.51.100.0/24".parse().unwrap();
     let path = Path::next_hop(PEER, port.index());
     router.get::<Fib>().add(FibIndex(0), prefix, Source::Cli, &[path]).unwrap();
-    // Nobody knows it yet: the packet waits, the link is asked by neighbour discovery.
+    // It is not known yet: the packet waits, the link is asked by neighbour discovery.
     forward4(&mut router, &port);
     let asked: Vec<_> = port.received().into_iter().filter(|f| f[12..14] == [0x86, 0xdd]).collect();
     assert_eq!((asked.len(), asked[0][54]), (1, 135));
@@ -274,7 +275,7 @@ fn a_stale_neighbours_packets_follow_changes_of_the_interface() {
     let mac = MacAddress([2, 9, 9, 9, 9, 9]);
     router.interfaces().set_mac(port.index(), mac).unwrap();
     forward(&mut router, &port, PEER);
-    // The link-local address is another one now, so there is more to be said.
+    // The link-local address is another one now, so the advertisement is longer.
     let packet = port.received().into_iter().find(|f| f[..6] == PEER_MAC.0);
     assert_eq!(packet.unwrap()[6..12], mac.0);
 }
@@ -293,13 +294,13 @@ fn override_and_router_flags_do_what_they_say() {
     );
     assert_eq!((knows(&router, &port, PEER), state(&router, &port)), (Some(OTHER_MAC), Some(State::Stale)));
     assert_eq!(router.get::<Neighbours>().role((port.index(), PEER)), Role::Router);
-    // Nobody confirms himself: it was not asked for.
+    // No station confirms itself: it was not asked for.
     hear(&mut router, ADVERTISEMENT, &port, &na(OTHER_MAC, PEER, US, ANSWER));
     assert_eq!(state(&router, &port), Some(State::Stale));
 }
 
 #[test]
-fn a_static_neighbour_is_changed_by_nobody() {
+fn a_static_neighbour_is_never_changed() {
     let (mut router, port) = router();
     let neighbours = router.get::<Neighbours>();
     neighbours.set((port.index(), PEER), PEER_MAC, Origin::Static, FibEntry::Wanted).unwrap();

@@ -1,4 +1,4 @@
-//! Redirects: who is told of a better first hop, what the message says, and who is told nothing. RFC 4861 4.5, 8.2.
+//! Redirects: which senders get one, what the message says, and which get none. RFC 4861 4.5, 8.2.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use crate::common;
@@ -52,7 +52,7 @@ fn sent(port: &Port) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
 }
 
 #[test]
-fn nobody_is_told_of_itself_or_on_a_link_that_a_program_feeds() {
+fn no_redirect_names_its_receiver_or_goes_to_a_link_that_a_program_feeds() {
     let (mut router, port) = link(GATEWAY);
     router.send(&port, packet(&port, PEER, PEER, 100));
     let (redirects, forwarded) = sent(&port);
@@ -104,7 +104,7 @@ fn a_destination_on_the_same_link_is_its_own_target() {
 }
 
 #[test]
-fn nobody_is_told_what_he_would_not_believe_or_cannot_use() {
+fn no_redirect_is_sent_that_a_host_would_not_believe_or_cannot_use() {
     let (mut router, port) = link("2001:db8::9".parse().unwrap());
     // RFC 4861 8.1: a router is believed by its link-local address only.
     router.send(&port, packet(&port, PEER, FAR, 20));
@@ -139,7 +139,7 @@ fn a_flood_is_forwarded_whole_and_told_of_within_the_limit() {
 }
 
 #[test]
-fn headers_that_are_cut_harm_nobody() {
+fn headers_that_are_cut_do_no_harm() {
     let (mut router, port) = link(GATEWAY);
     let good = packet(&port, PEER, FAR, 60);
     for len in 0..good.len() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::*;
 use shoal_ip6::Ip6;
-use shoal_ip6_nd::{Advertise, Nd, NdError, Prefix, RaConfig, Standing};
+use shoal_ip6_nd::{AddressState, Advertise, Nd, NdError, Prefix, RaConfig};
 use shoal_testkit::{PEER_MAC, Port, Router};
 use shoal_wire::ip6_address::{ALL_MLD2_ROUTERS, ALL_NODES, ALL_ROUTERS, link_local_of, solicited_node};
 use shoal_wire::mld::{MldRecords, ROUTER_ALERT, RecordType};
@@ -16,7 +16,7 @@ use shoal_wire::nd::{HOP_LIMIT, NaFlags, PrefixFlags, RaFlags, RouterAdvertiseme
 use shoal_wire::nd_options::NdOption;
 use shoal_wire::{FromBytes, Icmp6Header, MacAddress, icmp6};
 
-const NOBODY: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
+const NO_SOURCE: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
 const RS: &str = "icmp6-router-solicitation";
 const RA: &str = "icmp6-router-advertisement";
 
@@ -25,7 +25,7 @@ fn sent(port: &Port, kind: u8) -> Vec<Vec<u8>> {
     port.received().into_iter().filter(|f| f[20] == 58 && f[54] == kind).collect()
 }
 
-fn standing(router: &Router, port: &Port) -> Option<Standing> {
+fn standing(router: &Router, port: &Port) -> Option<AddressState> {
     router.get::<Nd>().standing(port.index(), US)
 }
 
@@ -34,15 +34,15 @@ fn an_address_is_asked_for_once_before_it_is_ours() {
     // RFC 4862 5.4.
     let (mut router, port) = quiet();
     give(&mut router, &port);
-    assert_eq!(standing(&router, &port), Some(Standing::Tentative));
+    assert_eq!(standing(&router, &port), Some(AddressState::Tentative));
     hear(&mut router, SOLICITATION, &port, &ns(PEER_MAC, PEER, US));
     assert_eq!(router.error(SOLICITATION, "tentative"), 1, "it is not answered for");
     router.advance(Duration::from_secs(3));
     let questions: Vec<_> = sent(&port, 135).into_iter().filter(|f| f[62..78] == US.octets()).collect();
     let [question] = questions.as_slice() else { panic!("{} questions", questions.len()) };
     let (_, ip, bytes) = open(question);
-    assert_eq!((ip.src(), ip.dst(), bytes.len()), (NOBODY, solicited_node(US), 24));
-    assert_eq!(standing(&router, &port), Some(Standing::Ours));
+    assert_eq!((ip.src(), ip.dst(), bytes.len()), (NO_SOURCE, solicited_node(US), 24));
+    assert_eq!(standing(&router, &port), Some(AddressState::Ours));
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn an_address_that_somebody_defends_is_not_used() {
     let (mut router, port) = quiet();
     give(&mut router, &port);
     hear(&mut router, ADVERTISEMENT, &port, &na(PEER_MAC, US, ALL_NODES, NaFlags::OVERRIDE));
-    assert_eq!(standing(&router, &port), Some(Standing::Duplicate));
+    assert_eq!(standing(&router, &port), Some(AddressState::Duplicate));
     router.advance(Duration::from_secs(5));
-    assert_eq!(standing(&router, &port), Some(Standing::Duplicate));
+    assert_eq!(standing(&router, &port), Some(AddressState::Duplicate));
     let events = router.graph().events().last(20);
     assert!(events.iter().any(|e| e.text.contains("2001:db8::1 is not used")), "{events:?}");
     // It is spoken from no more: the link-local address asks.
@@ -67,16 +67,16 @@ fn two_that_want_an_address_at_a_time_both_yield() {
     // RFC 4862 5.4.3.
     let (mut router, port) = quiet();
     give(&mut router, &port);
-    hear(&mut router, SOLICITATION, &port, &ns(port.mac(), NOBODY, US));
-    assert_eq!(standing(&router, &port), Some(Standing::Tentative), "our own question came back");
-    hear(&mut router, SOLICITATION, &port, &ns(PEER_MAC, NOBODY, US));
-    assert_eq!(standing(&router, &port), Some(Standing::Duplicate));
+    hear(&mut router, SOLICITATION, &port, &ns(port.mac(), NO_SOURCE, US));
+    assert_eq!(standing(&router, &port), Some(AddressState::Tentative), "our own question came back");
+    hear(&mut router, SOLICITATION, &port, &ns(PEER_MAC, NO_SOURCE, US));
+    assert_eq!(standing(&router, &port), Some(AddressState::Duplicate));
 }
 
 #[test]
 fn an_address_that_is_ours_is_defended_and_kept() {
     let (mut router, port) = router();
-    hear(&mut router, SOLICITATION, &port, &ns(PEER_MAC, NOBODY, US));
+    hear(&mut router, SOLICITATION, &port, &ns(PEER_MAC, NO_SOURCE, US));
     let frame = port.received_one();
     let (ethernet, ip, bytes) = open(&frame);
     // RFC 4861 7.2.4: to all nodes, not solicited.
@@ -85,7 +85,7 @@ fn an_address_that_is_ours_is_defended_and_kept() {
     for _ in 0..50 {
         hear(&mut router, ADVERTISEMENT, &port, &na(PEER_MAC, US, ALL_NODES, NaFlags::OVERRIDE));
     }
-    assert_eq!(standing(&router, &port), Some(Standing::Ours));
+    assert_eq!(standing(&router, &port), Some(AddressState::Ours));
     let said = |e: &shoal_graph::event_log::Event| e.text.contains("uses our address");
     assert_eq!(router.graph().events().last(100).iter().filter(|e| said(e)).count(), 1, "said once");
 }

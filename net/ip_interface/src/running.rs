@@ -1,4 +1,4 @@
-//! What rebuilds which interfaces borrow addresses. Addresses are told by their families.
+//! What rebuilds which interfaces borrow addresses. Addresses are saved by their families.
 
 use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};

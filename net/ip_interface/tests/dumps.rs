@@ -1,4 +1,4 @@
-//! Who has which addresses, by the binary API.
+//! Addresses of interfaces, by the binary API.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // helpers of tests
 
 use shoal_interface::Interfaces;
@@ -7,7 +7,7 @@ use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_message::Retval;
 use shoal_module::api::ApiPart;
-use shoal_testkit::Asker;
+use shoal_testkit::ApiAsker;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
 
 use crate::common::router;
@@ -35,7 +35,7 @@ fn addresses_are_told_by_interface_and_family() {
     let (had4, had6) = (ip4.addresses(index).len(), ip6.addresses(index).len());
     ip4.add_address(index, "172.16.9.1/24".parse().unwrap()).unwrap();
     ip6.add_address(index, "2001:db8:99::1/64".parse().unwrap()).unwrap();
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let dump = |is_ip6: u8| client.ask("ip_address_dump", &[&index.0.to_be_bytes()[..], &[is_ip6]].concat());
     let rows = dump(0);
     assert_eq!(rows.len(), had4 + 1);
@@ -58,7 +58,7 @@ fn a_family_runs_on_an_interface_without_an_address() {
     let interfaces = router.get::<Interfaces>();
     let (ip4, ip6) = (router.get::<Ip4>(), router.get::<Ip6>());
     let index = interfaces.create_loopback(None, None).unwrap();
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let set = |name: &str, on: u8| client.retval(name, &[&index.0.to_be_bytes()[..], &[on]].concat());
     let runs = |is_ip6: u8| {
         client.ask("ip_dump", &[is_ip6]).contains(&[&index.0.to_be_bytes()[..], &[is_ip6]].concat())
@@ -92,7 +92,7 @@ fn who_borrows_addresses_is_told() {
     let (one, other) =
         (interfaces.create_loopback(None, None).unwrap(), interfaces.create_loopback(None, None).unwrap());
     let lender = ports[0].index();
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     assert_eq!(client.ask("ip_unnumbered_dump", &ALL), Vec::<Vec<u8>>::new());
     router.get::<Ip4>().set_unnumbered(one, Some(lender)).unwrap();
     router.get::<Ip6>().set_unnumbered(other, Some(lender)).unwrap();

@@ -220,7 +220,7 @@ impl Request for SetIpfixClassifyStream {
 #[message(request, details = IpfixClassifyStreamDetails)]
 pub struct IpfixClassifyStreamDump {}
 
-/// In which stream they are to be; zeros if it was not said.
+/// In which stream they are to be; zeros by default.
 #[derive(Message)]
 #[message(reply)]
 pub struct IpfixClassifyStreamDetails {

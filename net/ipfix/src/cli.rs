@@ -22,7 +22,7 @@ pub static COMMANDS: &[Command] = &[
     .examples(&["set ipfix exporter collector 192.0.2.9 src 192.0.2.1 path-mtu 1450 template-interval 30"])
     .doc(
         "To port 4739, in packets of 512 bytes, with templates every 20 seconds and without UDP checksum over IPv4, where nothing \
-         else is said.",
+         else is set.",
     ),
     Command::new(
         "ipfix exporter {add {collector <collector:ip-address> & src <src:ip-address> & [port <port:u16>] \

@@ -225,7 +225,7 @@ impl Ipfix {
         (messages.sum(at), records.sum(at), lost.sum(at))
     }
 
-    /// Adds a template; exporters are told of it at once.
+    /// Adds a template; exporters learn it at once.
     pub fn add_report(&self, template: Template) -> ReportKey {
         let mut state = self.state.borrow_mut();
         let next =
@@ -241,7 +241,8 @@ impl Ipfix {
         key
     }
 
-    /// Removes a template. Records that wait are sent before. Over UDP no collector is told (RFC 7011, 8.1).
+    /// Removes a template. Records that wait are sent before. Over UDP collectors get no message about it (RFC 7011,
+    /// 8.1).
     pub fn remove_report(&self, key: ReportKey) {
         self.flush();
         self.state.borrow_mut().reports.remove(&key);
@@ -392,7 +393,7 @@ impl Ipfix {
         self.state.borrow_mut().classify = None;
     }
 
-    /// In which stream they are to be, if it was said.
+    /// In which stream they are to be, if one was given.
     pub fn classify_stream(&self) -> Option<(u32, u16)> {
         self.state.borrow().classify
     }

@@ -11,11 +11,11 @@ use crate::message::Message;
 
 /// IPFIX's port.
 pub const PORT: u16 = 4739;
-/// Bytes of a packet, if nothing is said; the fewest, and the most.
+/// Bytes of a packet, by default; the fewest, and the most.
 pub const PATH_MTU: u32 = 512;
 pub const LEAST_MTU: u32 = 68;
 pub const MOST_MTU: u32 = 1450;
-/// Seconds from one sending of templates to the next, if nothing is said.
+/// Seconds from one sending of templates to the next, by default.
 pub const INTERVAL: u32 = 20;
 /// Bytes of IP and UDP headers.
 const HEADERS: (usize, usize) = (20 + 8, 40 + 8);
@@ -23,7 +23,7 @@ const HEADERS: (usize, usize) = (20 + 8, 40 + 8);
 /// Where records go, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exporter {
-    /// To whom.
+    /// The collector's address.
     pub collector: IpAddr,
     /// The collector's port.
     pub port: u16,

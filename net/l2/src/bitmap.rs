@@ -70,7 +70,7 @@ features! {
         UnknownForward("UU_FWD") = "l2-uu-fwd",
         /// Sends those of unknown destination to all.
         UnknownFlood("UU_FLOOD") = "l2-flood",
-        /// Answers ARP in place of the one who is asked.
+        /// Answers ARP in place of the target.
         ArpTerm("ARP_TERM") = "arp-term-l2bd",
         /// Sends ARP requests to one interface.
         ArpForward("ARP_UFWD") = "l2-uu-fwd",

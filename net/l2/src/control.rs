@@ -157,7 +157,7 @@ impl PortGuard {
     }
 }
 
-type Leaving = Rc<dyn Fn(SwIfIndex, Port)>;
+type DetachHook = Rc<dyn Fn(SwIfIndex, Port)>;
 
 /// Layer 2 of all interfaces.
 pub struct L2 {
@@ -171,7 +171,7 @@ pub struct L2 {
     on: RefCell<BTreeMap<SwIfIndex, OnInterface>>,
     /// What the features of a domain's members are cut down to, by the domain's index.
     domains: RefCell<BTreeMap<u16, Bitmap>>,
-    leaving: RefCell<Vec<Leaving>>,
+    leaving: RefCell<Vec<DetachHook>>,
 }
 
 impl L2 {

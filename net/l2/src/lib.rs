@@ -8,13 +8,13 @@ mod api;
 mod bitmap;
 mod cli;
 mod control;
+mod interface_info;
 mod lines;
 pub mod node;
 mod patch;
 mod pbb;
 mod rewrite;
 mod running;
-mod said;
 mod table;
 
 use std::rc::Rc;
@@ -66,7 +66,7 @@ pub struct L2Nodes {
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (l2, nodes) = L2::new(control)?;
-    said::tell(&*control.get::<Interfaces>()?, &l2);
+    interface_info::tell(&*control.get::<Interfaces>()?, &l2);
     control.put_rc(l2);
     control.put(nodes);
     control.put_rc(Patches::new(control)?);

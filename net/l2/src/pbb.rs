@@ -155,7 +155,7 @@ impl ServiceId {
     }
 }
 
-/// What a port does to headers of provider backbone bridging, as it was said.
+/// What a port does to headers of provider backbone bridging, as configured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PbbRewrite {
     /// The operation.

@@ -166,7 +166,7 @@ impl TagOp {
     }
 }
 
-/// What a port does to the tags of frames, as it was said.
+/// What a port does to the tags of frames, as configured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TagRewrite {
     /// The operation.

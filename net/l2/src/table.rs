@@ -136,7 +136,7 @@ pub(crate) enum Step {
     /// A feature's node.
     Feature(Edge),
     /// A feature without one.
-    Nobody,
+    NoFeature,
     /// Out of another interface.
     Xconnect(SwIfIndex),
     /// The interface is not in layer 2.
@@ -244,7 +244,7 @@ impl Path {
             return Step::Xconnect(SwIfIndex(data.peer));
         }
         match self.edges.get(first.number()).map_or(0, |edge| edge.load(Ordering::Relaxed)) {
-            0 => Step::Nobody,
+            0 => Step::NoFeature,
             edge => Step::Feature(Edge(edge)),
         }
     }

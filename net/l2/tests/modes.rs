@@ -10,7 +10,7 @@ use shoal_interface::SwIfIndex;
 use shoal_l2::{Bitmap, INPUT_ARC, Input, L2, Mode, OUTPUT_ARC, Port as Place};
 use shoal_message::Retval;
 use shoal_module::{Control, InitError, Module};
-use shoal_testkit::{Asker, PacketBuilder, Port, Rng, Router};
+use shoal_testkit::{ApiAsker, PacketBuilder, Port, Rng, Router};
 
 const PEER: [u8; 6] = [2, 0xaa, 0, 0, 0, 1];
 const OTHER: [u8; 6] = [2, 0xbb, 0, 0, 0, 1];
@@ -185,7 +185,7 @@ fn a_sub_interface_is_cross_connected_with_its_tags() {
 #[test]
 fn a_path_that_no_node_measures_takes_no_frames_until_it_is_switched_off() {
     let (mut router, a, b, l2) = router();
-    let asker = Asker::new(router.control(), shoal_l2::MODULE.api);
+    let asker = ApiAsker::new(router.control(), shoal_l2::MODULE.api);
     let set = |index: u32, on: u8| {
         asker.retval("sw_interface_set_vpath", &[&index.to_be_bytes()[..], &[on]].concat())
     };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use shoal_adj::Family;
-use shoal_fib::{Fib, FibError, Held, Path, Via};
+use shoal_fib::{Fib, FibError, HeldPathList, Path, Via};
 use shoal_graph::{FeatureSpec, PacketNode};
 use shoal_infra::StableArena;
 use shoal_interface::{Event, InterfaceError, Interfaces, MAX_INTERFACES, SwIfIndex};
@@ -35,11 +35,11 @@ pub enum L3xcError {
 
 /// The adjacency of each interface and 1; 0: none. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Ways(Arc<StableArena<AtomicU32>>);
+pub(crate) struct CrossConnects(Arc<StableArena<AtomicU32>>);
 
-impl Ways {
+impl CrossConnects {
     fn new() -> io::Result<Self> {
-        Ok(Ways(Arc::new(StableArena::with_capacity(MAX_INTERFACES)?)))
+        Ok(CrossConnects(Arc::new(StableArena::with_capacity(MAX_INTERFACES)?)))
     }
 
     #[inline(always)]
@@ -71,14 +71,14 @@ pub struct L3xcInfo {
 pub struct L3xc {
     interfaces: Rc<Interfaces>,
     fib: Rc<Fib>,
-    ways: [Ways; 2],
-    all: RefCell<BTreeMap<(SwIfIndex, Family), Held>>,
+    ways: [CrossConnects; 2],
+    all: RefCell<BTreeMap<(SwIfIndex, Family), HeldPathList>>,
 }
 
 impl L3xc {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
-        let ways = [Ways::new()?, Ways::new()?];
+        let ways = [CrossConnects::new()?, CrossConnects::new()?];
         let [ip4, ip6] = &ways;
         graph.add_packet(L3xcInput::<false> { ways: ip4.clone() })?;
         graph.add_packet(L3xcInput::<true> { ways: ip6.clone() })?;
@@ -101,7 +101,7 @@ impl L3xc {
         Ok(l3xc)
     }
 
-    fn ways(&self, family: Family) -> &Ways {
+    fn ways(&self, family: Family) -> &CrossConnects {
         let [ip4, ip6] = &self.ways;
         if family == Family::Ip4 { ip4 } else { ip6 }
     }
@@ -145,7 +145,7 @@ impl L3xc {
 
     /// All cross-connects, by interface.
     pub fn list(&self) -> Vec<L3xcInfo> {
-        let info = |((interface, family), held): (&(SwIfIndex, Family), &Held)| {
+        let info = |((interface, family), held): (&(SwIfIndex, Family), &HeldPathList)| {
             let held = self.fib.held(held);
             L3xcInfo { interface: *interface, family: *family, paths: held.paths, adj: held.adj.0 }
         };

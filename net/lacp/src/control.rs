@@ -17,7 +17,7 @@ use shoal_module::{Control, InitError};
 use shoal_wire::EtherType;
 
 use crate::machine::Port;
-use crate::node::{Heard, LacpInput};
+use crate::node::{LacpInput, ReceivedPdu};
 use crate::pdu::{End, Message, SLOW_PROTOCOLS, State};
 
 /// VPP's, and the lowest there is.
@@ -42,7 +42,7 @@ pub struct Counts {
     pub last_sent: Option<Time>,
 }
 
-struct Held {
+struct PortEntry {
     bond: SwIfIndex,
     port: Port,
     counts: Counts,
@@ -73,7 +73,7 @@ pub struct Lacp {
     interfaces: Rc<Interfaces>,
     bonds: Rc<Bonds>,
     ethernet: Rc<Ethernet>,
-    all: RefCell<BTreeMap<SwIfIndex, Held>>,
+    all: RefCell<BTreeMap<SwIfIndex, PortEntry>>,
     ports: Arc<Published<BTreeSet<SwIfIndex>>>,
     /// Where frames of slow protocols go once there is a port.
     edge: Cell<Option<Edge>>,
@@ -165,7 +165,7 @@ impl Lacp {
         let gauge = |what: &str| self.graph.counters().gauge(&format!("/if/lacp/{bond}/{index}/{what}"));
         let gauges = gauge("state").and_then(|own| Ok([own, gauge("partner-state")?])).ok();
         let (port, counts) = (Port::new(actor), Counts::default());
-        self.all.borrow_mut().insert(index, Held { bond, port, counts, is_loop: false, gauges });
+        self.all.borrow_mut().insert(index, PortEntry { bond, port, counts, is_loop: false, gauges });
         self.publish();
         self.renew(index);
     }
@@ -202,7 +202,7 @@ impl Lacp {
     }
 
     /// Something came.
-    pub(crate) fn hear(&self, heard: &Heard) {
+    pub(crate) fn hear(&self, heard: &ReceivedPdu) {
         let now = self.now();
         let marker = {
             let mut all = self.all.borrow_mut();
@@ -270,7 +270,7 @@ impl Lacp {
         let mut all = self.all.borrow_mut();
         let mut ends: BTreeMap<SwIfIndex, ([u8; 6], u16, u16)> = BTreeMap::new();
         let of = |port: &Port| (port.partner.system, port.partner.system_priority, port.partner.key);
-        // Who is part of the bond stays in it.
+        // A member of the bond stays in it.
         for used in [true, false] {
             let candidates = all.values().filter(|held| held.port.is_used() == used);
             for held in candidates.filter(|held| held.port.is_known() && !held.is_loop) {
@@ -294,7 +294,7 @@ impl Lacp {
 
     /// All ports, by interface.
     pub fn list(&self) -> Vec<Look> {
-        let look = |(index, held): (&SwIfIndex, &Held)| Look {
+        let look = |(index, held): (&SwIfIndex, &PortEntry)| Look {
             index: *index,
             bond: held.bond,
             port: held.port.clone(),

@@ -20,7 +20,7 @@ use shoal_module::{Control, InitError, Module};
 pub use api::LACP;
 pub use control::{Lacp, Look};
 
-use node::{Heard, LacpInput};
+use node::{LacpInput, ReceivedPdu};
 
 /// PDUs that wait for the main thread at most.
 const CHANNEL: usize = 256;
@@ -36,8 +36,8 @@ pub static MODULE: Module = Module {
     ..Module::NONE
 };
 
-struct Ends {
-    heard: Receiver<Heard>,
+struct ChannelEnds {
+    heard: Receiver<ReceivedPdu>,
     bell: Receiver<()>,
 }
 
@@ -47,12 +47,13 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let lacp = Lacp::new(control, ring)?;
     control.graph()?.add_packet(LacpInput { tell, ports: lacp.ports() })?;
     control.put_rc(lacp);
-    control.put(Ends { heard, bell });
+    control.put(ChannelEnds { heard, bell });
     Ok(())
 }
 
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
-    let (processes, lacp, ends) = (control.processes()?, control.get::<Lacp>()?, control.get::<Ends>()?);
+    let (processes, lacp, ends) =
+        (control.processes()?, control.get::<Lacp>()?, control.get::<ChannelEnds>()?);
     lacp.take_edge(control)?;
     let listener = Rc::clone(&lacp);
     processes.spawn_hearing("lacp-input-process", ends.heard.clone(), move |heard| listener.hear(&heard));

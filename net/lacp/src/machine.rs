@@ -72,7 +72,7 @@ pub struct Port {
     pub enabled: bool,
     /// Whether the bond has room for it: the other end is the one of the others.
     pub fits: bool,
-    /// Something is to be told to the other end.
+    /// Something is to be sent to the other end.
     need_to_transmit: bool,
     /// When the other end is given up.
     current_until: Option<Time>,
@@ -85,7 +85,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port of which nothing is known; the link is down.
+    /// A port without known facts; the link is down.
     pub fn new(actor: End) -> Port {
         let mut port = Port {
             actor,
@@ -169,7 +169,7 @@ impl Port {
         }
     }
 
-    /// The clock goes on, or something was told: what follows from it.
+    /// The clock goes on, or something happened: what follows from it.
     pub fn run(&mut self, now: Time) {
         if self.current_until.is_some_and(|until| until <= now) {
             match self.rx {
@@ -215,7 +215,7 @@ impl Port {
         self.enabled && self.fits && matches!(self.rx, Rx::Current | Rx::Expired) && self.is_known()
     }
 
-    /// Whether it was said who the other end is.
+    /// Whether the other end is known.
     pub fn is_known(&self) -> bool {
         !self.actor.state.has(State::DEFAULTED)
     }
@@ -278,7 +278,7 @@ impl Port {
         self.sent.last().copied().flatten().map(|oldest| oldest.after(FAST))
     }
 
-    /// When the clock is to be told again.
+    /// When the clock is to be read again.
     pub fn deadline(&self) -> Option<Time> {
         let waits =
             if self.need_to_transmit && self.periodic != Periodic::No { self.next_chance() } else { None };

@@ -15,7 +15,7 @@ use crate::pdu::{self, Invalid, Message};
 
 /// Something that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedPdu {
     pub interface: SwIfIndex,
     pub message: Result<Message, Invalid>,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Trace {
 
 /// Reads PDUs.
 pub(crate) struct LacpInput {
-    pub tell: Sender<Heard>,
+    pub tell: Sender<ReceivedPdu>,
     /// Interfaces that speak LACP.
     pub ports: Arc<Published<BTreeSet<SwIfIndex>>>,
 }
@@ -80,7 +80,7 @@ impl PacketNode for LacpInput {
             return Err(Error::Disabled);
         }
         let message = pdu::read(pkt.data());
-        if self.tell.try_send(Heard { interface, message }).is_err() {
+        if self.tell.try_send(ReceivedPdu { interface, message }).is_err() {
             return Err(Error::Congested);
         }
         match message {

@@ -58,12 +58,12 @@ pub struct End {
     pub port_priority: u16,
     /// The port's number.
     pub port: u16,
-    /// What is said of it.
+    /// Its state bits.
     pub state: State,
 }
 
 impl End {
-    /// Whether it is the same port of the same bond; what is said of it may differ.
+    /// Whether it is the same port of the same bond; its state may differ.
     pub fn is_same_port(&self, other: &End) -> bool {
         End { state: State(0), ..*self } == End { state: State(0), ..*other }
             && self.state.has(State::AGGREGATION) == other.state.has(State::AGGREGATION)

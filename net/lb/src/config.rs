@@ -49,7 +49,7 @@ pub enum OfPrefix {
 }
 
 /// A server's side of a translated service: address, protocol, port.
-pub type Back = (u128, IpProtocol, u16);
+pub type BackendKey = (u128, IpProtocol, u16);
 
 /// What answers of servers get as their source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,14 +74,14 @@ pub struct Config {
     /// Those of UDP ports of the router: by family and port.
     pub node_ports: HashMap<(bool, u16), u32>,
     /// What answers get as their source.
-    pub back: Shards<Back, Front>,
+    pub back: Shards<BackendKey, Front>,
     /// The source of tunnel packets.
     pub source4: Ipv4Addr,
     /// The same of IPv6.
     pub source6: Ipv6Addr,
 }
 
-/// As VPP has it before it is told.
+/// VPP's default.
 pub const NO_SOURCE4: Ipv4Addr = Ipv4Addr::BROADCAST;
 /// The same of IPv6.
 pub const NO_SOURCE6: Ipv6Addr = Ipv6Addr::from_bits(u128::MAX);
@@ -193,6 +193,6 @@ impl Config {
 }
 
 /// A server's side of a service.
-pub fn back(server: IpAddr, protocol: IpProtocol, port: u16) -> Back {
+pub fn back(server: IpAddr, protocol: IpProtocol, port: u16) -> BackendKey {
     (bits(server), protocol, port)
 }

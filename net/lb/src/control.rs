@@ -20,8 +20,8 @@ use shoal_reassembly::Reassembly;
 use shoal_wire::IpProtocol;
 
 use crate::config::{Config, Front, OfPrefix, PrefixKey, back};
+use crate::flow_stores::{FLOWS_OF_BUCKET, FlowStores};
 use crate::flows::Room;
-use crate::keeping::{FLOWS_OF_BUCKET, Keeping};
 use crate::node::balance::{Balance, node_of};
 use crate::node::return_path::ReturnPath;
 use crate::node::{MOST_VIPS, Shared};
@@ -96,7 +96,7 @@ pub struct LoadBalancer {
     ports4: Rc<ListenerTable<Ip4Family>>,
     ports6: Rc<ListenerTable<Ip6Family>>,
     shared: Arc<Shared>,
-    flows: StateKey<Keeping>,
+    flows: StateKey<FlowStores>,
     settings: Cell<Settings>,
     config: RefCell<Config>,
     /// Interfaces on which answers are translated: whether those of IPv6.
@@ -114,7 +114,7 @@ impl LoadBalancer {
         let words = control.get::<Reassembly>()?.words();
         let shared = Shared::new(graph.counters(), words)?;
         let settings = Settings::default();
-        let flows = graph.add_state(Keeping::new(room(&settings)))?;
+        let flows = graph.add_state(FlowStores::new(room(&settings)))?;
         add_nodes(&graph, &shared, &flows)?;
         for (is_ip6, (arc, node)) in RETURN_PATHS.iter().enumerate() {
             let after: &[&str] = if is_ip6 == 1 {
@@ -575,11 +575,11 @@ fn size(what: &'static str, value: u32, most: u32) -> Result<(), LbError> {
     if ok { Ok(()) } else { Err(LbError::Size { what, value, most }) }
 }
 
-fn add_nodes(graph: &Graph, shared: &Arc<Shared>, flows: &StateKey<Keeping>) -> Result<(), GraphError> {
+fn add_nodes(graph: &Graph, shared: &Arc<Shared>, flows: &StateKey<FlowStores>) -> Result<(), GraphError> {
     fn add<const NODE: usize>(
         graph: &Graph,
         shared: &Arc<Shared>,
-        flows: &StateKey<Keeping>,
+        flows: &StateKey<FlowStores>,
     ) -> Result<(), GraphError> {
         graph.add_stateful_staged(Balance::<NODE> { shared: Arc::clone(shared) }, flows).map(|_| ())
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use shoal_flow::{FlowTable, Search, Settings, TableError, Tick, Timeout};
 use shoal_graph::clock::Time;
 
-use crate::vip::Pick;
+use crate::vip::PickedServer;
 
 /// A virtual address's serial number and a flow's hash. Flows with the same hash share a server.
 pub type Key = [u64; 1];
@@ -32,7 +32,7 @@ pub struct Room {
 
 /// Flows of one thread.
 pub struct Flows {
-    table: Option<FlowTable<Key, Pick>>,
+    table: Option<FlowTable<Key, PickedServer>>,
     /// Flows of each server, by its number.
     of_server: HashMap<u32, u32>,
     /// The identification of tunnel packets, which may be cut on their way.
@@ -94,14 +94,14 @@ impl Flows {
 
     /// The server of a flow, if it is known. A packet uses it.
     #[inline(always)]
-    pub fn find(&mut self, search: &Search<Key>, now: Time) -> Option<Pick> {
+    pub fn find(&mut self, search: &Search<Key>, now: Time) -> Option<PickedServer> {
         let mut flow = self.table.as_mut()?.find(search)?;
         flow.touch(tick(now));
         Some(*flow.value())
     }
 
     /// Remembers a flow's server; `false`: there is no room.
-    pub fn remember(&mut self, search: &Search<Key>, pick: Pick, now: Time) -> bool {
+    pub fn remember(&mut self, search: &Search<Key>, pick: PickedServer, now: Time) -> bool {
         let Some(table) = self.table.as_mut() else { return false };
         if let Some(mut flow) = table.find(search) {
             let old = std::mem::replace(flow.value_mut(), pick);

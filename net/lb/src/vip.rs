@@ -141,7 +141,7 @@ pub struct Server {
 
 /// A flow's server: its place among those of the virtual address, and its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Pick {
+pub struct PickedServer {
     /// Its place.
     pub slot: u16,
     /// Its number.
@@ -176,15 +176,15 @@ impl Vip {
 
     /// The server of a new flow.
     #[inline(always)]
-    pub fn pick(&self, hash: u32) -> Option<(Pick, IpAddr)> {
+    pub fn pick(&self, hash: u32) -> Option<(PickedServer, IpAddr)> {
         let slot = *self.table.get(hash as usize & (self.table.len() - 1))?;
         let server = self.servers.get(usize::from(slot))?.as_ref()?;
-        Some((Pick { slot, id: server.id }, server.address))
+        Some((PickedServer { slot, id: server.id }, server.address))
     }
 
     /// The address of a flow's server, if it is still one of these.
     #[inline(always)]
-    pub fn server(&self, pick: Pick) -> Option<IpAddr> {
+    pub fn server(&self, pick: PickedServer) -> Option<IpAddr> {
         let server = self.servers.get(usize::from(pick.slot))?.as_ref()?;
         (server.id == pick.id).then_some(server.address)
     }

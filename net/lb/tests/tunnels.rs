@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shoal_buffer::Flags;
 use shoal_lb::Settings;
 use shoal_lb::vip::{Encap, Policy};
-use shoal_testkit::{Given, Giver};
+use shoal_testkit::{InjectedPacket, PacketInjector};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{IpProtocol, TcpFlags, checksum};
 
@@ -193,13 +193,13 @@ fn checksums_left_to_a_device_are_completed_before_the_tunnel() {
     let mut bed = bed();
     bed.gre4(2..6);
     let right = bed.datagram(5).build();
-    let giver = Giver::new(&bed.nat.router, &bed.nat.outside, 0);
+    let giver = PacketInjector::new(&bed.nat.router, &bed.nat.outside, 0);
     let mut given = right.clone();
     let length = (right.len() - 34) as u16;
     let pseudo = checksum::Sum::pseudo_ip4(CLIENT, VIP, IpProtocol::UDP, length).folded();
     given[40..42].copy_from_slice(&pseudo.to_be_bytes());
     let flags = Flags::L4_CHECKSUM_OFFLOAD;
-    giver.give(Given { flags, checksum_offset: 6, l4: 34, ..Given::from(given) });
+    giver.give(InjectedPacket { flags, checksum_offset: 6, l4: 34, ..InjectedPacket::from(given) });
     bed.nat.router.run();
     let got = bed.nat.inside.received();
     assert_eq!(got[0][ETHER + 24..], right[ETHER..]);

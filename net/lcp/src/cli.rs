@@ -21,7 +21,7 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["lcp create local0 host-if e0", "lcp create local0 host-if e0 netns dataplane"])
     .doc(
-        "The image is a TAP with the interface's MAC address and MTU. Packets for the router's own addresses that nobody \
+        "The image is a TAP with the interface's MAC address and MTU. Packets for the router's own addresses that nothing \
          here listens to go there, and what Linux sends there leaves by the interface. `netns` is a name under \
          `/run/netns`. With `tun` the image is a TUN, which carries IP packets: what Linux sends there is routed as if the \
          image had received it. The image of a sub-interface with exact-match is a TAP of its own: Linux sees and sends frames \

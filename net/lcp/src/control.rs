@@ -1,4 +1,4 @@
-//! The control plane: pairs, and what the kernel is told of them.
+//! The control plane: pairs, and what is passed on to the kernel.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,7 +71,7 @@ struct Pair {
     addresses: Vec<(IpAddr, u8)>,
 }
 
-/// Is told in which namespace pairs came or went.
+/// Called with the namespace in which pairs came or went.
 type Observer = Rc<dyn Fn(Option<&str>)>;
 
 /// All pairs.
@@ -84,7 +84,7 @@ pub struct Lcp {
     marked: RefCell<BTreeSet<SwIfIndex>>,
     default_netns: RefCell<Option<String>>,
     sync: Cell<Sync>,
-    /// Whether the kernel is told of borrowed addresses.
+    /// Whether borrowed addresses are passed on to the kernel.
     sync_unnumbered: Cell<Sync>,
     /// Whether new sub-interfaces of interfaces with an image get one.
     auto_subint: Cell<Sync>,
@@ -116,7 +116,7 @@ struct AtStart {
     auto_subint: Sync,
 }
 
-/// Whether the kernel is told of MTUs and addresses.
+/// Whether MTUs and addresses are passed on to the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Sync {
     /// Of all changes, and what there is now.
@@ -335,7 +335,7 @@ impl Lcp {
         *self.default_netns.borrow_mut() = netns.map(str::to_owned);
     }
 
-    /// Whether the kernel is told of changes.
+    /// Whether changes are passed on to the kernel.
     pub fn sync(&self) -> Sync {
         self.sync.get()
     }
@@ -364,7 +364,7 @@ impl Lcp {
         self.at_start.borrow().netns.clone()
     }
 
-    /// Whether the kernel is told of changes, as the start-up file says.
+    /// Whether changes are passed on to the kernel, as the start-up file says.
     pub(crate) fn sync_at_start(&self) -> Sync {
         self.at_start.borrow().sync
     }
@@ -464,7 +464,7 @@ impl Lcp {
         }
     }
 
-    /// An interface goes: one with an image takes that with it, when everybody has been told; an image just goes.
+    /// An interface goes: one with an image takes that with it, when all observers know; an image just goes.
     fn forget(self: &Rc<Self>, interface: SwIfIndex) {
         let phy = if self.pairs.borrow().contains_key(&interface) {
             Some(interface)

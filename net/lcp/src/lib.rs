@@ -1,10 +1,11 @@
 //! linux-cp: interfaces with an image in Linux, so that its programs can be reached at the router's own addresses.
 //!
 //! ```text
-//! ip4-local, ip6-local -- nobody here listens --> linux-cp-... --> the image's output --> Linux: bird, sshd, ...
+//! ip4-local, ip6-local -- no listener here -----> linux-cp-... --> the image's output --> Linux: bird, sshd, ...
 //! what they send --> device-input: linux-cp-xc --> the interface's output
 //! ```
-//! The image is made by whoever makes interfaces to the kernel ([`shoal_interface::HostSide`]); no driver is named here.
+//! The image is made by the module that makes interfaces to the kernel ([`shoal_interface::HostSide`]); no driver is
+//! named here.
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -21,7 +22,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use shoal_ethernet::Ethernet;
-use shoal_graph::{EVERYBODY, FeatureSpec, Graph};
+use shoal_graph::{ALL_INTERFACES, FeatureSpec, Graph};
 use shoal_interface::{DEVICE_INPUT_ARC, IfTable, Interfaces};
 use shoal_ip::ListenerTable;
 use shoal_ip4::{Ip4, Ip4Family};
@@ -225,7 +226,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let graph = control.graph()?;
     for (arc, node) in [(shoal_ip4::PUNT_ARC, Ip4Punt::NAME), (shoal_ip6::PUNT_ARC, Ip6Punt::NAME)] {
-        graph.enable_feature(arc, node, EVERYBODY, true)?;
+        graph.enable_feature(arc, node, ALL_INTERFACES, true)?;
     }
     control.get::<Lcp>()?.audit_regularly();
     Ok(())

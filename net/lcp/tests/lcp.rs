@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use shoal_arp::Neighbours;
 use shoal_interface::{
-    Hear, HostEvent, HostListener, HostPort, HostPorts, HostSide, Interfaces, ListingCause, SwIfIndex, Told,
+    EventOrigin, HostEvent, HostEventHandler, HostListener, HostPort, HostPorts, HostSide, Interfaces,
+    ListingCause, SwIfIndex,
 };
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
@@ -43,10 +44,10 @@ const MODULES: &[&Module] = &[
 static FAKE: Module = Module { name: "fake", init: init_fake, ..Module::NONE };
 
 #[derive(Default)]
-struct Said(RefCell<Vec<String>>, RefCell<Option<Hear>>);
+struct FakeHost(RefCell<Vec<String>>, RefCell<Option<HostEventHandler>>);
 
 /// Says that Linux was asked to list all there is.
-struct Listener(Rc<Said>);
+struct Listener(Rc<FakeHost>);
 
 impl HostListener for Listener {
     fn audit(&self) {
@@ -57,11 +58,11 @@ impl HostListener for Listener {
 struct Fake {
     pg: Rc<Pg>,
     interfaces: Rc<Interfaces>,
-    said: Rc<Said>,
+    said: Rc<FakeHost>,
 }
 
 fn init_fake(control: &Rc<Control>) -> Result<(), InitError> {
-    let said = control.put(Said::default());
+    let said = control.put(FakeHost::default());
     let fake = Fake { pg: control.get()?, interfaces: control.get()?, said };
     control.put(HostSide(Rc::new(fake)));
     Ok(())
@@ -99,7 +100,7 @@ impl HostPorts for Fake {
         self.say((if up { "up" } else { "down" }).to_string())
     }
 
-    fn listen(&self, _: Option<&str>, hear: Hear) -> Result<Box<dyn HostListener>, String> {
+    fn listen(&self, _: Option<&str>, hear: HostEventHandler) -> Result<Box<dyn HostListener>, String> {
         *self.said.1.borrow_mut() = Some(hear);
         Ok(Box::new(Listener(Rc::clone(&self.said))))
     }
@@ -155,7 +156,7 @@ fn as_seen(frame: &[u8], dst: [u8; 6]) -> Vec<u8> {
 }
 
 #[test]
-fn packets_nobody_here_listens_to_are_the_kernels() {
+fn packets_without_a_listener_are_the_kernels() {
     let Setup { mut router, phy, sink, .. } = setup();
     let syn = TcpFlags::SYN;
     let mac = phy.mac().0;
@@ -270,14 +271,14 @@ fn punt_routes_lead_to_the_kernel() {
         router.send(&phy, &frame);
         assert_eq!(sink.take(), [as_seen(&frame, phy.mac().0)]);
     }
-    // An interface without an image has nobody to punt to.
+    // An interface without an image has no place to punt to.
     router.get::<Lcp>().delete(phy.index()).unwrap();
     router.send(&phy, frame4);
     assert_eq!(router.error("error-punt", "no host takes punted packets"), 1);
 }
 
 fn said(router: &Router) -> Vec<String> {
-    router.get::<Said>().0.take()
+    router.get::<FakeHost>().0.take()
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub struct ChassisIdSubtype(pub u32);
 #[derive(Message)]
 #[message(request)]
 pub struct LldpConfig {
-    /// How many intervals what is said holds; 0 for as many as now.
+    /// For how many intervals an announcement holds; 0 for as many as now.
     pub tx_hold: u32,
     /// Seconds between PDUs; 0 for as many as now.
     pub tx_interval: u32,

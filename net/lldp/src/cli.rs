@@ -25,7 +25,7 @@ pub static COMMANDS: &[Command] = &[
         "Speak LLDP on an interface, or no longer",
         set_interface,
     )
-    .doc("What is not named is not said; asking again replaces all that was said before."),
+    .doc("What is not named is not announced; asking again replaces all previous settings."),
     Command::new("show lldp [detail]", "Show who is at the other end of links", show)
         .examples(&["show lldp", "show lldp detail"]),
 ];

@@ -1,4 +1,4 @@
-//! What is said on each interface, and what was heard.
+//! The announcements on each interface, and the neighbours heard.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,14 +16,14 @@ use shoal_interface::{Event, IfFlags, InterfaceError, Interfaces, SwIfIndex};
 use shoal_module::{Control, InitError};
 use shoal_wire::EtherType;
 
-use crate::node::{Heard, LldpInput};
-use crate::pdu::{NEAREST_BRIDGE, Neighbor, Own};
+use crate::node::{LldpInput, ReceivedNeighbour};
+use crate::pdu::{NEAREST_BRIDGE, Neighbor, OwnAnnouncement};
 
 /// Bytes of a name, a description or an object identifier.
 pub(crate) const MOST_TEXT: usize = 255;
 /// Bytes of an object identifier.
 pub(crate) const MOST_OID: usize = 128;
-/// Between a change and what is said of it, so that many changes are one.
+/// Between a change and its announcement, so that many changes are one.
 const SOON: Duration = Duration::from_millis(100);
 
 /// Why a setting cannot be; nothing was changed.
@@ -45,7 +45,7 @@ pub enum LldpError {
     #[error("{0} is longer than {1} bytes")]
     TooLong(&'static str, usize),
     /// Only links of Ethernet have such neighbours.
-    #[error("{0} {1}, so nobody is at the other end of its link")]
+    #[error("{0} {1}, so its link has no other end")]
     Unfit(String, &'static str),
     /// Another feature takes the frames.
     #[error("frames of type 0x88cc go to module {0}")]
@@ -60,7 +60,7 @@ pub enum LldpError {
 pub struct Settings {
     /// The router's name.
     pub system_name: String,
-    /// How many intervals what is said holds.
+    /// For how many intervals an announcement holds.
     pub tx_hold: u32,
     /// Seconds between PDUs.
     pub tx_interval: u32,
@@ -79,13 +79,13 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        // As long as nobody gives it a name, it has the machine's.
+        // By default it has the machine's name.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Settings { system_name: host.trim().to_owned(), tx_hold: 4, tx_interval: 30 }
     }
 }
 
-/// What is said on one interface.
+/// The settings of one interface.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OnInterface {
     /// What it is for.
@@ -98,7 +98,7 @@ pub struct OnInterface {
     pub management_oid: Vec<u8>,
 }
 
-struct Held {
+struct InterfaceEntry {
     on: OnInterface,
     heard: Option<(Neighbor, Time)>,
     last_sent: Option<Time>,
@@ -110,7 +110,7 @@ struct Held {
 pub struct Look {
     /// Which.
     pub index: SwIfIndex,
-    /// What is said there.
+    /// Its settings.
     pub on: OnInterface,
     /// What the neighbour says, and when it last did.
     pub heard: Option<(Neighbor, Time)>,
@@ -124,7 +124,7 @@ pub struct Lldp {
     interfaces: Rc<Interfaces>,
     ethernet: Rc<Ethernet>,
     settings: RefCell<Settings>,
-    all: RefCell<BTreeMap<SwIfIndex, Held>>,
+    all: RefCell<BTreeMap<SwIfIndex, InterfaceEntry>>,
     enabled: Arc<Published<BTreeSet<SwIfIndex>>>,
     edge: Cell<Option<Edge>>,
     bell: Sender<()>,
@@ -243,8 +243,12 @@ impl Lldp {
         self.take_frames()?;
         let next = self.now();
         let mut all = self.all.borrow_mut();
-        let held =
-            all.entry(index).or_insert_with(|| Held { on: on.clone(), heard: None, last_sent: None, next });
+        let held = all.entry(index).or_insert_with(|| InterfaceEntry {
+            on: on.clone(),
+            heard: None,
+            last_sent: None,
+            next,
+        });
         (held.on, held.next) = (on, next);
         drop(all);
         self.publish();
@@ -273,14 +277,14 @@ impl Lldp {
         }
     }
 
-    /// Nobody is at the other end any more.
+    /// The neighbour has gone.
     fn lost(&self, index: SwIfIndex) {
         if let Some(held) = self.all.borrow_mut().get_mut(&index) {
             held.heard = None;
         }
     }
 
-    /// Something has changed: it is said soon.
+    /// Something has changed: it is announced soon.
     fn soon(&self, index: SwIfIndex) {
         let next = self.now().after(SOON);
         if let Some(held) = self.all.borrow_mut().get_mut(&index) {
@@ -290,7 +294,7 @@ impl Lldp {
     }
 
     /// A neighbour has spoken.
-    pub(crate) fn hear(&self, heard: &Heard) {
+    pub(crate) fn hear(&self, heard: &ReceivedNeighbour) {
         let now = self.now();
         if let Some(held) = self.all.borrow_mut().get_mut(&heard.interface) {
             // A time of zero: it goes.
@@ -327,7 +331,7 @@ impl Lldp {
     /// When [`Lldp::tick`] is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let all = self.all.borrow();
-        let ends = |held: &Held| {
+        let ends = |held: &InterfaceEntry| {
             let (neighbor, at) = held.heard.as_ref()?;
             Some(at.after(Duration::from_secs(neighbor.ttl.into())))
         };
@@ -343,8 +347,8 @@ impl Lldp {
             return false;
         }
         let (all, settings) = (self.all.borrow(), self.settings.borrow());
-        let Some(Held { on, .. }) = all.get(&index) else { return false };
-        let own = Own {
+        let Some(InterfaceEntry { on, .. }) = all.get(&index) else { return false };
+        let own = OwnAnnouncement {
             mac: data.mac(),
             port: &name,
             ttl,
@@ -357,8 +361,8 @@ impl Lldp {
 
     /// All interfaces where it is switched on.
     pub fn list(&self) -> Vec<Look> {
-        let look = |(index, held): (&SwIfIndex, &Held)| {
-            let Held { on, heard, last_sent, .. } = held;
+        let look = |(index, held): (&SwIfIndex, &InterfaceEntry)| {
+            let InterfaceEntry { on, heard, last_sent, .. } = held;
             Look { index: *index, on: on.clone(), heard: *heard, last_sent: *last_sent }
         };
         self.all.borrow().iter().map(look).collect()

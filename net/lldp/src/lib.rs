@@ -21,7 +21,7 @@ use shoal_module::{Control, InitError, Module};
 pub use api::LLDP;
 pub use control::{Lldp, LldpError, Look, OnInterface, Settings};
 
-use node::{Heard, LldpInput};
+use node::{LldpInput, ReceivedNeighbour};
 
 /// PDUs that wait for the main thread at most.
 const CHANNEL: usize = 64;
@@ -39,8 +39,8 @@ pub static MODULE: Module = Module {
     ..Module::NONE
 };
 
-struct Ends {
-    heard: Receiver<Heard>,
+struct ChannelEnds {
+    heard: Receiver<ReceivedNeighbour>,
     bell: Receiver<()>,
 }
 
@@ -50,12 +50,13 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let lldp = Lldp::new(control, ring)?;
     control.graph()?.add_packet(LldpInput { tell, enabled: lldp.enabled() })?;
     control.put_rc(lldp);
-    control.put(Ends { heard, bell });
+    control.put(ChannelEnds { heard, bell });
     Ok(())
 }
 
 fn start(control: &Rc<Control>) -> Result<(), InitError> {
-    let (processes, lldp, ends) = (control.processes()?, control.get::<Lldp>()?, control.get::<Ends>()?);
+    let (processes, lldp, ends) =
+        (control.processes()?, control.get::<Lldp>()?, control.get::<ChannelEnds>()?);
     lldp.take_edge(control)?;
     let listener = Rc::clone(&lldp);
     processes.spawn_hearing("lldp-input-process", ends.heard.clone(), move |heard| listener.hear(&heard));

@@ -15,7 +15,7 @@ use crate::pdu::{self, Neighbor};
 
 /// A neighbour has spoken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedNeighbour {
     pub interface: SwIfIndex,
     pub neighbor: Neighbor,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Trace {
 
 /// Reads PDUs.
 pub(crate) struct LldpInput {
-    pub tell: Sender<Heard>,
+    pub tell: Sender<ReceivedNeighbour>,
     /// Interfaces where it is switched on.
     pub enabled: Arc<Published<BTreeSet<SwIfIndex>>>,
 }
@@ -74,7 +74,7 @@ impl PacketNode for LldpInput {
             return Err(Error::Disabled);
         }
         let neighbor = pdu::read(pkt.data()).map_err(|_| Error::BadTlv)?;
-        if self.tell.try_send(Heard { interface, neighbor }).is_err() {
+        if self.tell.try_send(ReceivedNeighbour { interface, neighbor }).is_err() {
             return Err(Error::Congested);
         }
         cx.count(Error::Processed, 1);

@@ -133,7 +133,7 @@ pub fn read(mut bytes: &[u8]) -> Result<Neighbor, BadTlvs> {
 
 /// What this router says on a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Own<'a> {
+pub struct OwnAnnouncement<'a> {
     /// The MAC address of the port.
     pub mac: MacAddress,
     /// Its name.
@@ -155,7 +155,7 @@ fn part(to: &mut Vec<u8>, kind: u8, value: &[u8]) {
     to.extend(value);
 }
 
-impl Own<'_> {
+impl OwnAnnouncement<'_> {
     /// The bytes behind the Ethernet header.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -189,8 +189,8 @@ impl Own<'_> {
 mod tests {
     use super::*;
 
-    fn own() -> Own<'static> {
-        Own {
+    fn own() -> OwnAnnouncement<'static> {
+        OwnAnnouncement {
             mac: MacAddress([2, 0xfe, 0, 0, 0, 1]),
             port: "pg0",
             ttl: 121,
@@ -209,7 +209,7 @@ mod tests {
             ("02:fe:00:00:00:01".into(), "pg0".into())
         );
         assert_eq!(read_back.ttl, 121);
-        // Up to the end of the time nothing is said.
+        // Nothing is announced up to the end of the time.
         let said = 2 + 7 + 2 + 4 + 2 + 2;
         assert!((0..said).all(|len| read(&bytes[..len]).is_err()));
         // A part that ends beyond the frame.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use shoal_lldp::pdu::{Own, read};
+use shoal_lldp::pdu::{OwnAnnouncement, read};
 use shoal_lldp::{Lldp, MODULE, OnInterface, Settings};
 use shoal_module::Running;
 use shoal_module::cli::{Args, CliError, Output, Run};
@@ -38,7 +38,14 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
 
 fn says(ttl: u16) -> Vec<u8> {
     let management = (None, None, 1, &[][..]);
-    let own = Own { mac: MacAddress(PEER), port: "eth0", ttl, description: "", system: "peer", management };
+    let own = OwnAnnouncement {
+        mac: MacAddress(PEER),
+        port: "eth0",
+        ttl,
+        description: "",
+        system: "peer",
+        management,
+    };
     frame(&own.bytes())
 }
 
@@ -85,7 +92,7 @@ fn it_says_who_it_is_at_once_then_each_interval_and_good_bye() {
 fn neighbours_are_known_until_their_time_is_over_or_they_leave() {
     let (mut router, port) = router();
     router.send(&port, says(120));
-    assert_eq!(router.error("ethernet-input", "unknown ethernet type"), 1, "until it is on nobody listens");
+    assert_eq!(router.error("ethernet-input", "unknown ethernet type"), 1, "nothing listens until it is on");
     enable(&mut router, &port);
     router.send(&port, says(120));
     router.advance(Duration::from_secs(1));
@@ -153,7 +160,7 @@ fn what_cannot_be_is_refused_and_the_configuration_is_rebuilt() {
     assert_eq!(lldp.settings(), Settings::default());
     let loopback = router.interfaces().create_loopback(None, None).unwrap();
     let refused = lldp.enable(loopback, OnInterface::default()).unwrap_err().to_string();
-    assert_eq!(refused, "loop0 is a loopback, so nobody is at the other end of its link");
+    assert_eq!(refused, "loop0 is a loopback, so its link has no other end");
     assert!(lldp.enable(shoal_interface::SwIfIndex(0), OnInterface::default()).is_err());
     let long = OnInterface { description: "x".repeat(300), ..OnInterface::default() };
     assert_eq!(

@@ -185,7 +185,7 @@ impl Config {
         self.ip6_lengths.keys().any(|len| self.ip6.get(&(*len, bits & mask6(*len))).is_some())
     }
 
-    /// The domain of a customer who sends to the Internet; `inner`: the IPv4 address of a packet in a tunnel.
+    /// The domain of a customer that sends to the Internet; `inner`: the IPv4 address of a packet in a tunnel.
     pub fn of_customer(
         &self,
         internet: Ipv6Addr,

@@ -14,7 +14,7 @@ use shoal_module::{Control, InitError};
 use shoal_reassembly::{Reassembly, ReassemblyError, Side, Version};
 
 use crate::config::{Config, Settings};
-use crate::domain::{Domain, Parameters, Unfit};
+use crate::domain::{Domain, InvalidDomain, Parameters};
 use crate::node::fragment::Fragment;
 use crate::node::ip4_map::Ip4Map;
 use crate::node::ip4_map_t::Ip4MapT;
@@ -30,7 +30,7 @@ const USER: &str = "map";
 pub enum MapError {
     /// The parameters of a domain do not fit each other.
     #[error(transparent)]
-    Unfit(#[from] Unfit),
+    Unfit(#[from] InvalidDomain),
     /// There are as many domains as there may be.
     #[error("there are {0} domains already, and there may not be more")]
     Full(usize),
@@ -83,7 +83,7 @@ pub struct Shown {
 }
 
 /// What is kept of a domain.
-struct Held {
+struct DomainEntry {
     domain: Arc<Domain>,
     rules: Rc<BTreeMap<u16, Ipv6Addr>>,
 }
@@ -93,7 +93,7 @@ pub struct Map {
     interfaces: Rc<Interfaces>,
     reassembly: Rc<Reassembly>,
     shared: Arc<Shared>,
-    domains: RefCell<BTreeMap<u32, Held>>,
+    domains: RefCell<BTreeMap<u32, DomainEntry>>,
     /// Numbers of domains that have gone.
     free: RefCell<BTreeSet<u32>>,
     config: RefCell<Config>,
@@ -186,7 +186,7 @@ impl Map {
         free.extend(end..index);
         free.remove(&index);
         drop(free);
-        domains.insert(index, Held { domain: Arc::clone(&domain), rules: Rc::default() });
+        domains.insert(index, DomainEntry { domain: Arc::clone(&domain), rules: Rc::default() });
         drop(domains);
         for counter in &self.shared.counters {
             counter.ensure(index as usize + 1);
@@ -201,7 +201,7 @@ impl Map {
     /// # Errors
     /// There is none.
     pub fn del_domain(&self, index: u32) -> Result<(), MapError> {
-        let Held { domain, rules } =
+        let DomainEntry { domain, rules } =
             self.domains.borrow_mut().remove(&index).ok_or(MapError::NoDomain(index))?;
         self.free.borrow_mut().insert(index);
         self.publish(|config| {
@@ -219,7 +219,7 @@ impl Map {
     /// There is no such domain or port set, its addresses follow from bits, or another port set has the address.
     pub fn add_rule(&self, index: u32, psid: u16, address: Ipv6Addr) -> Result<(), MapError> {
         let mut domains = self.domains.borrow_mut();
-        let Held { domain, rules } = domains.get_mut(&index).ok_or(MapError::NoDomain(index))?;
+        let DomainEntry { domain, rules } = domains.get_mut(&index).ok_or(MapError::NoDomain(index))?;
         let Parameters { ea_bits, psid_length, .. } = domain.parameters;
         let is_none = u32::from(psid) >= 1u32.checked_shl(psid_length.into()).unwrap_or(0);
         let is_anothers =
@@ -247,7 +247,7 @@ impl Map {
     /// There is no such domain or rule.
     pub fn del_rule(&self, index: u32, psid: u16) -> Result<(), MapError> {
         let mut domains = self.domains.borrow_mut();
-        let Held { domain, rules } = domains.get_mut(&index).ok_or(MapError::NoDomain(index))?;
+        let DomainEntry { domain, rules } = domains.get_mut(&index).ok_or(MapError::NoDomain(index))?;
         let old = Rc::make_mut(rules).remove(&psid).ok_or(MapError::NoRule(index, psid))?;
         Arc::make_mut(domain).rules.remove(&psid);
         let domain = Arc::clone(domain);
@@ -323,7 +323,7 @@ impl Map {
         domains.get(&index).map(|held| self.shown(index, held)).ok_or(MapError::NoDomain(index))
     }
 
-    fn shown(&self, index: u32, held: &Held) -> Shown {
+    fn shown(&self, index: u32, held: &DomainEntry) -> Shown {
         let of =
             |way: usize| self.shared.counters.get(way).map_or((0, 0), |counter| counter.sum(index as usize));
         let (domain, rules) = (Arc::clone(&held.domain), Rc::clone(&held.rules));

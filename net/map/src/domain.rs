@@ -32,7 +32,7 @@ pub struct Parameters {
 
 /// Why parameters are refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Unfit {
+pub enum InvalidDomain {
     /// Offset and length of the port set need more than the 16 bits of a port.
     #[error("psid-offset and psid-len are {0} bits together, a port has 16")]
     Ports(u8),
@@ -75,11 +75,11 @@ impl Domain {
     ///
     /// # Errors
     /// The parameters do not fit each other.
-    pub fn new(parameters: Parameters) -> Result<Domain, Unfit> {
+    pub fn new(parameters: Parameters) -> Result<Domain, InvalidDomain> {
         let Parameters { ea_bits, psid_offset, psid_length, .. } = parameters;
         let ports = psid_offset.saturating_add(psid_length);
         if ports > 16 {
-            return Err(Unfit::Ports(ports));
+            return Err(InvalidDomain::Ports(ports));
         }
         let (ip4, ip6) = (parameters.ip4.len(), parameters.ip6.len());
         let free = 32 - ip4;
@@ -89,16 +89,16 @@ impl Domain {
         if ea_bits > 0 && ip6 < 128 {
             let whole = u16::from(ip6) + u16::from(suffix_len) + u16::from(psid_length);
             if whole > u16::from(CUSTOMER_BITS) {
-                return Err(Unfit::Prefix(whole));
+                return Err(InvalidDomain::Prefix(whole));
             }
             let needed = suffix_len + psid_length;
             if !is_prefix && ea_bits < needed {
-                return Err(Unfit::EaBits { given: ea_bits, needed });
+                return Err(InvalidDomain::EaBits { given: ea_bits, needed });
             }
         }
         let source = parameters.ip6_src.len();
         if !matches!(source, 32 | 40 | 48 | 56 | 64 | 96 | 128) {
-            return Err(Unfit::Source(source));
+            return Err(InvalidDomain::Source(source));
         }
         let psid_shift = 16 - ports;
         Ok(Domain { parameters, rules: Shards::default(), suffix_shift, suffix_len, psid_shift, is_prefix })
@@ -258,9 +258,12 @@ mod tests {
             })
             .map(|_| ())
         };
-        assert_eq!(make("2001:db8::/48", "::/128", 16, 10, 8), Err(Unfit::Ports(18)));
-        assert_eq!(make("2001:db8::/60", "::/128", 16, 6, 8), Err(Unfit::Prefix(76)));
-        assert_eq!(make("2001:db8::/40", "::/128", 12, 6, 8), Err(Unfit::EaBits { given: 12, needed: 16 }));
-        assert_eq!(make("2001:db8::/40", "::/63", 16, 6, 8), Err(Unfit::Source(63)));
+        assert_eq!(make("2001:db8::/48", "::/128", 16, 10, 8), Err(InvalidDomain::Ports(18)));
+        assert_eq!(make("2001:db8::/60", "::/128", 16, 6, 8), Err(InvalidDomain::Prefix(76)));
+        assert_eq!(
+            make("2001:db8::/40", "::/128", 12, 6, 8),
+            Err(InvalidDomain::EaBits { given: 12, needed: 16 })
+        );
+        assert_eq!(make("2001:db8::/40", "::/63", 16, 6, 8), Err(InvalidDomain::Source(63)));
     }
 }

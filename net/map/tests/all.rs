@@ -10,7 +10,7 @@ use shoal_fib::{Fib, FibIndex, Path, Source};
 use shoal_interface::MtuLayer;
 use shoal_ip6::Ip6;
 use shoal_map::api::*;
-use shoal_map::domain::{Parameters, Unfit};
+use shoal_map::domain::{InvalidDomain, Parameters};
 use shoal_map::{Map, MapError, Mode};
 use shoal_message::Retval;
 use shoal_module::Running;
@@ -186,7 +186,7 @@ fn packets_too_large_for_a_domain_are_cut_or_told_of() {
         assert!(checksum::verify(&inner[..20]) && inner[8] == 8);
         assert_eq!(u16::from_be_bytes([inner[6], inner[7]]), offset | more);
     }
-    // One that must not be cut: its sender is told.
+    // One that must not be cut: its sender gets an error.
     let packet = PacketBuilder::ethernet(FAR_MAC, bed.far.mac()).ip4(SERVER, CUSTOMER).ttl(9).dont_fragment();
     bed.router.send(&bed.far, long(packet).build());
     assert!(bed.access.received().is_empty());
@@ -337,7 +337,7 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
     let bed = bed(Mode::Encapsulate);
     let map = &bed.map;
     let unfit = Parameters { psid_length: 12, ..parameters("2001:db8:ffff::1/128") };
-    assert_eq!(map.add_domain(unfit), Err(MapError::Unfit(Unfit::Ports(18))));
+    assert_eq!(map.add_domain(unfit), Err(MapError::Unfit(InvalidDomain::Ports(18))));
     assert_eq!(map.del_domain(9), Err(MapError::NoDomain(9)));
     assert_eq!(map.add_rule(0, 3, ce()), Err(MapError::Rule(0, 3)));
     let interface = bed.far.index();

@@ -30,9 +30,9 @@ pub static COMMANDS: &[Command] = &[
         "ip mroute del 232.1.1.1",
     ])
     .doc(
-        "A group, a prefix of groups, or a source and a group. Packets are taken from interfaces that are said to \
+        "A group, a prefix of groups, or a source and a group. Packets are taken from interfaces that \
          `Accept` and sent to all that `Forward`, but never back where they came from. `via local Forward` delivers them \
-         to this router, too. `add` adds to what was said before; `del` takes back what is named, or everything. The \
+         to this router, too. `add` adds to the flags set before; `del` takes back what is named, or everything. The \
          entry for a source and a group goes before that for the group, and the longer prefix before the shorter one. \
          Groups of the link (224.0.0.0/24, ff02::/16) are never forwarded.",
     ),
@@ -50,9 +50,9 @@ pub static COMMANDS: &[Command] = &[
     .examples(&["show ip6 mfib", "show ip6 mfib table 0", "show ip6 mfib summary"]),
     Command::new("show mfib interface", "Show interfaces of all multicast routes", show_interfaces)
         .examples(&["show mfib interface"]),
-    Command::new("show mfib route flags", "Show what may be said of multicast routes", show_route_flags)
+    Command::new("show mfib route flags", "Show the flags of multicast routes", show_route_flags)
         .examples(&["show mfib route flags"]),
-    Command::new("show mfib itf flags", "Show what may be said of their interfaces", show_itf_flags)
+    Command::new("show mfib itf flags", "Show the flags of their interfaces", show_itf_flags)
         .examples(&["show mfib itf flags"]),
 ];
 

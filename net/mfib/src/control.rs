@@ -20,13 +20,13 @@ use crate::family::is_link_group;
 use crate::flags::{EntryFlags, ItfFlags};
 use crate::table::{EVERY_TABLE, EntryData, Itf as ItfData, Key, Lengths, MOST_ENTRIES, MfibTable};
 
-mod exactly;
+mod client_entries;
 mod look;
 mod special;
 
-pub use exactly::Signal;
+pub use client_entries::Signal;
 
-mod said;
+mod configured;
 
 /// Most interfaces of one entry.
 pub const MOST_INTERFACES: usize = 4096;
@@ -148,24 +148,24 @@ pub enum Member {
 }
 
 #[derive(Default)]
-struct Said {
+struct SourceSettings {
     flags: EntryFlags,
     members: BTreeMap<Member, ItfFlags>,
 }
 
-impl Said {
+impl SourceSettings {
     fn is_empty(&self) -> bool {
         self.flags == EntryFlags::default() && self.members.is_empty()
     }
 }
 
-struct Held {
+struct EntryState {
     id: u32,
-    said: BTreeMap<Source, Said>,
+    said: BTreeMap<Source, SourceSettings>,
     adjacencies: BTreeMap<SwIfIndex, AdjIndex>,
 }
 
-impl Held {
+impl EntryState {
     fn flags(&self) -> EntryFlags {
         self.said.values().fold(EntryFlags::default(), |all, said| all.with(said.flags))
     }
@@ -185,7 +185,7 @@ impl Held {
 pub struct Itf {
     /// Which.
     pub member: Member,
-    /// What is said of it.
+    /// Its flags.
     pub flags: ItfFlags,
 }
 
@@ -210,7 +210,7 @@ pub(crate) type Place = (u32, Prefix);
 
 #[derive(Default)]
 struct State {
-    entries: BTreeMap<Place, Held>,
+    entries: BTreeMap<Place, EntryState>,
     /// Numbers whose entry has gone; used again after a grace period at the earliest.
     free: VecDeque<(u32, Grace)>,
     next: u32,
@@ -260,31 +260,31 @@ pub struct Mfib {
     adjacencies: Rc<Adjacencies>,
     interfaces: Rc<Interfaces>,
     fib: Rc<Fib>,
-    /// What a client has not said again since it began to say everything.
-    stale: RefCell<exactly::Stale>,
+    /// What a client has not set again since it began to send everything.
+    stale: RefCell<client_entries::Stale>,
     counter: Combined,
 }
 
-/// What becomes of what was said before.
+/// What becomes of the previous flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// It is still said.
+    /// They stay.
     More,
-    /// It is said no more, of the entry and of the members that are named.
+    /// They are removed, of the entry and of the members that are named.
     Exactly,
 }
 
-/// What is said of an entry: flags of its own, and of interfaces.
+/// A change of an entry: flags of its own, and of interfaces.
 #[derive(Clone, Default, Debug)]
 pub struct Change {
     /// Flags of the entry.
     pub flags: EntryFlags,
-    /// Interfaces and what is said of each.
+    /// Interfaces and the flags of each.
     pub members: Vec<(Member, ItfFlags)>,
 }
 
 impl Change {
-    /// Whether nothing is said.
+    /// Whether there are no flags.
     fn is_empty(&self) -> bool {
         self.flags == EntryFlags::default() && self.members.is_empty()
     }
@@ -319,7 +319,7 @@ impl Mfib {
     /// Says more of an entry, which is made if it is not there.
     ///
     /// # Errors
-    /// The table is not there or full, or what is said makes no sense.
+    /// The table is not there or full, or the flags make no sense.
     pub fn add(
         &self,
         table: FibIndex,
@@ -357,7 +357,7 @@ impl Mfib {
     /// Adjacencies that an entry does not hold yet, locked.
     fn adjacencies_for(
         &self,
-        known: Option<&Held>,
+        known: Option<&EntryState>,
         family: Family,
         change: &Change,
     ) -> Result<Vec<(SwIfIndex, AdjIndex)>, MfibError> {
@@ -397,7 +397,7 @@ impl Mfib {
         let family = prefix.family();
         let mut state = self.state(family).borrow_mut();
         let known = state.entries.get(&(table, prefix));
-        let interfaces = |held: &Held| held.members().len() + change.members.len();
+        let interfaces = |held: &EntryState| held.members().len() + change.members.len();
         if known.map_or(change.members.len(), interfaces) > MOST_INTERFACES {
             return Err(MfibError::TooManyInterfaces { prefix, most: MOST_INTERFACES });
         }
@@ -423,7 +423,7 @@ impl Mfib {
             self.counter.ensure(at + 1);
             self.counter.zero(at);
             state.count(&prefix, true);
-            let held = Held { id, said: BTreeMap::new(), adjacencies: BTreeMap::new() };
+            let held = EntryState { id, said: BTreeMap::new(), adjacencies: BTreeMap::new() };
             state.entries.insert((table, prefix), held);
         }
         if let Some(held) = state.entries.get_mut(&(table, prefix)) {
@@ -439,8 +439,8 @@ impl Mfib {
         Ok(())
     }
 
-    /// Takes back some of what a source said of an entry; an entry of which nothing is said any more goes. Without
-    /// flags all that is said of a member is taken back; an empty change takes back everything.
+    /// Takes back some of a source's flags of an entry; an entry without flags goes. Without flags all flags of a
+    /// member are taken back; an empty change takes back everything.
     ///
     /// # Errors
     /// There is no such entry, or the source did not say that.
@@ -476,7 +476,7 @@ impl Mfib {
         if let Some(held) = state.entries.get_mut(&place) {
             take_back(held, source, |said| {
                 if change.is_empty() {
-                    *said = Said::default();
+                    *said = SourceSettings::default();
                 }
                 said.flags = said.flags.without(change.flags);
                 for (member, flags) in &change.members {
@@ -490,12 +490,12 @@ impl Mfib {
         Ok(())
     }
 
-    /// An interface goes, and with it all that was said of it.
+    /// An interface goes, and with it all its flags.
     pub(crate) fn forget(&self, interface: SwIfIndex) {
         for family in Family::ALL {
             let mut state = self.state(family).borrow_mut();
             let member = Member::Interface(interface);
-            let has = |held: &Held| held.said.values().any(|said| said.members.contains_key(&member));
+            let has = |held: &EntryState| held.said.values().any(|said| said.members.contains_key(&member));
             let places: Vec<Place> =
                 state.entries.iter().filter(|(_, held)| has(held)).map(|(place, _)| *place).collect();
             for place in places {
@@ -511,7 +511,7 @@ impl Mfib {
         }
     }
 
-    /// Lets packets see what is said of an entry now.
+    /// Lets packets see the present flags of an entry.
     fn publish(&self, state: &mut State, place: Place) {
         let (table, prefix) = place;
         let data = self.table(prefix.family());
@@ -580,7 +580,7 @@ impl Mfib {
 }
 
 /// Changes what a source says; one that says nothing any more is forgotten.
-fn take_back(held: &mut Held, source: Source, change: impl FnOnce(&mut Said)) {
+fn take_back(held: &mut EntryState, source: Source, change: impl FnOnce(&mut SourceSettings)) {
     if let Some(said) = held.said.get_mut(&source) {
         change(said);
         said.members.retain(|_, flags| !flags.is_empty());

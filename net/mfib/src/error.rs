@@ -33,10 +33,10 @@ pub enum MfibError {
     /// This router is no interface packets come from.
     #[error("`local' takes `Forward' only: packets of this router need no accepting interface")]
     LocalAccepts,
-    /// Nothing was said of the interface.
+    /// The interface has no flags.
     #[error("an interface needs `Accept', `Forward' or `Negate-Signal'")]
     NoFlags,
-    /// Nothing was said of the entry.
+    /// The entry has no flags.
     #[error("an entry needs a `via' or a flag of its own: `Signal', `Drop', `Connected', `Accept-all-itf'")]
     Nothing,
     /// There is no such entry.

@@ -131,7 +131,7 @@ impl Ip for Ip4 {
     }
 
     fn too_long(pkt: &mut Packet<'_>, _: u16) -> TooLong {
-        // RFC 1112, 7.2: nobody is told of packets to groups.
+        // RFC 1112, 7.2: no errors are sent about packets to groups.
         let cut = pkt.header::<Ip4Header>().is_some_and(|ip| !ip.dont_fragment());
         if cut { TooLong::Next } else { TooLong::Drop }
     }

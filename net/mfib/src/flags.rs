@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What is said of an entry, one bit each.
+/// Flags of an entry, one bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EntryFlags(pub u8);
 
@@ -42,7 +42,7 @@ impl EntryFlags {
     }
 }
 
-/// What is said of an interface in an entry, one bit each.
+/// Flags of an interface in an entry, one bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ItfFlags(pub u8);
 

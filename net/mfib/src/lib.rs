@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ip4-input -- features of ip4-multicast -> ip4-mfib-forward-lookup -> ip4-mfib-forward-rpf -> ip4-replicate
-//!                                                |  IPv6, nobody's group: ip6-lookup              |       |
+//!                                                |  IPv6, unknown group:  ip6-lookup              |       |
 //!                                                                                  ip4-rewrite-mcast   ip4-local
 //! ```
 //! [`Mfib`] is the control plane and the only writer of [`MfibTable`], which packets read. An entry says for which

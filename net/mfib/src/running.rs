@@ -1,4 +1,4 @@
-//! What rebuilds multicast routes: what operators and clients said, not what listeners want.
+//! What rebuilds multicast routes: what operators and clients configured, not what listeners want.
 
 use std::fmt::Write;
 

@@ -12,7 +12,7 @@ use shoal_mfib::api::IP;
 use shoal_mfib::{ItfFlags, Mfib};
 use shoal_module::api::ApiPart;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
-use shoal_testkit::{Asker, Router};
+use shoal_testkit::{ApiAsker, Router};
 
 static PARTS: &[&ApiPart] = &[&IP];
 const OK: Retval = Retval(0);
@@ -36,7 +36,7 @@ fn sixteen(addr: IpAddr) -> Vec<u8> {
 }
 
 /// Flags of the interface, its number, and the kind of path.
-type Way = (u8, u32, u8);
+type PathFields = (u8, u32, u8);
 
 /// A request: what is done, table, flags, source, group and how many bits count, interfaces.
 fn request(
@@ -44,7 +44,7 @@ fn request(
     table: u32,
     flags: u8,
     (source, group, bits): (Option<&str>, &str, u16),
-    ways: &[Way],
+    ways: &[PathFields],
 ) -> Vec<u8> {
     let group = addr(group);
     let mut all = how.to_vec();
@@ -89,17 +89,18 @@ fn routes_come_forward_and_go() {
         ];
         let entry = (Some(source), group, bits);
         let before = router.get::<Mfib>().count([shoal_adj::Family::Ip4, shoal_adj::Family::Ip6][family]);
-        let go = |router: &Router, how, ways: &[Way]| {
-            Asker::new(router.control(), PARTS).retval("ip_mroute_add_del", &request(how, 0, 0, entry, ways))
+        let go = |router: &Router, how, ways: &[PathFields]| {
+            ApiAsker::new(router.control(), PARTS)
+                .retval("ip_mroute_add_del", &request(how, 0, 0, entry, ways))
         };
         assert_eq!(go(&router, [1, 1], &ways), OK);
         router.send(&ports[0], packet(source, group).build());
         assert_eq!([1, 2].map(|n| ports[n].received().len()), [1, 1]);
-        // An interface is told of anew: it forwards no more.
+        // An interface's flags are replaced: it forwards no more.
         assert_eq!(go(&router, [1, 1], &[(accept, ports[2].index().0, 0)]), OK);
         router.send(&ports[0], packet(source, group).build());
         assert_eq!([1, 2].map(|n| ports[n].received().len()), [1, 0]);
-        let rows = Asker::new(router.control(), PARTS).ask("ip_mroute_dump", &table(0, family == 1));
+        let rows = ApiAsker::new(router.control(), PARTS).ask("ip_mroute_dump", &table(0, family == 1));
         let row = rows.iter().find(|row| row[15..31] == sixteen(addr(group))).unwrap();
         assert_eq!(row[13..15], u16::to_be_bytes(bits));
         assert_eq!((&row[31..47], row[47]), (&sixteen(addr(source))[..], 3));
@@ -118,7 +119,7 @@ fn routes_come_forward_and_go() {
 #[test]
 fn what_cannot_be_is_refused() {
     let (router, ports) = router(1);
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let good = (ItfFlags::ACCEPT.0, ports[0].index().0, 0);
     let any = (None, "232.1.1.1", 32);
     for (how, table, flags, entry, ways, wanted) in [
@@ -144,7 +145,7 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn what_is_not_said_again_goes_from_both_tables() {
     let (router, ports) = router(1);
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let (fib, path) = (router.get::<Fib>(), Path::next_hop(addr("10.0.0.9"), ports[0].index()));
     let good = (ItfFlags::ACCEPT.0, ports[0].index().0, 0);
     let add = |group: &str| {
@@ -184,10 +185,10 @@ fn signalled_packets_are_told_once() {
     let (group, source) = (GROUPS[0], SOURCES[0]);
     let fields =
         request([1, 1], 0, 1, (Some(source), group, 64), &[(ItfFlags::ACCEPT.0, ports[0].index().0, 0)]);
-    assert_eq!(Asker::new(router.control(), PARTS).retval("ip_mroute_add_del", &fields), OK);
+    assert_eq!(ApiAsker::new(router.control(), PARTS).retval("ip_mroute_add_del", &fields), OK);
     router.send(&ports[0], packet(source, group).build());
     router.send(&ports[0], packet(source, group).build());
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let rows = client.ask("mfib_signal_dump", &[]);
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0][..4], ports[0].index().0.to_be_bytes());

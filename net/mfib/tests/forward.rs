@@ -123,7 +123,7 @@ fn groups_of_the_link_and_packets_with_sources_of_the_link_are_not_forwarded() {
 }
 
 #[test]
-fn the_last_hop_is_not_forwarded_and_nobody_is_told() {
+fn the_last_hop_is_not_forwarded_and_no_error_is_sent() {
     for family in 0..2 {
         let (mut router, ports) = router(2);
         add(&router, group(GROUPS[family]), &[member(&ports[0], A), member(&ports[1], F)]).unwrap();
@@ -141,9 +141,9 @@ fn this_router_gets_its_own_copy_of_groups_it_listens_to() {
         add(&router, group(GROUPS[family]), &members).unwrap();
         router.send(&ports[0], packet(SOURCES[family], GROUPS[family]).build());
         ports[1].received_one();
-        // Nobody listens on the port, and whoever sends to many is not told.
+        // The port has no listener, and a sender to many gets no error.
         assert!(ports[0].received().is_empty());
-        let what = ["broadcast nobody listens to", "multicast nobody listens to"][family];
+        let what = ["broadcast without a listener", "multicast without a listener"][family];
         let nodes = [node(family, "local"), node(family, "local-end-of-arc")];
         let counted = |n: &String| router.errors().iter().any(|(line, _)| *line == format!("{n}: {what}"));
         assert!(nodes.iter().any(counted), "{:?}", router.errors());
@@ -215,7 +215,7 @@ fn tables_keep_their_groups_apart() {
         };
         router.get::<Mfib>().add(table, group(GROUPS[family]), Source::Cli, &change).unwrap();
         tables.push(table);
-        // The interface is in table 0, where nobody knows the group.
+        // The interface is in table 0, where the group is unknown.
         router.send(&ports[0], packet(SOURCES[family], GROUPS[family]).build());
         assert!(ports[1].received().is_empty());
     }
@@ -264,6 +264,6 @@ fn an_entry_counts_the_packets_it_takes() {
         add(&router, prefix, &members).unwrap();
         let entries = mfib.entries(of, FibIndex(0));
         let id = entries.iter().find(|e| e.prefix == prefix).unwrap().id;
-        assert_eq!(mfib.counted(of, id), (0, 0), "a new entry begins anew");
+        assert_eq!(mfib.counted(of, id), (0, 0), "a new entry starts from zero");
     }
 }

@@ -33,9 +33,9 @@ pub static COMMANDS: &[Command] = &[
         .examples(&["show interface tcp-mss-clamp", "show interface tcp-mss-clamp local0"]),
 ];
 
-/// What was said of one family.
+/// Settings of one family.
 #[derive(Clone, Copy)]
-struct Said {
+struct FamilySettings {
     directions: Directions,
     mss: Option<u16>,
 }
@@ -43,7 +43,7 @@ struct Said {
 const FAMILIES: [&str; 2] = ["ip4", "ip6"];
 
 /// The words of a family follow its name.
-fn said(args: &Args) -> Result<[Option<Said>; 2], CliError> {
+fn said(args: &Args) -> Result<[Option<FamilySettings>; 2], CliError> {
     let (mut all, mut current, mut both) = ([None; 2], None, Directions::BOTH);
     for item in args.items().iter().filter(|item| item.word) {
         let directions = match item.name {
@@ -55,7 +55,7 @@ fn said(args: &Args) -> Result<[Option<Said>; 2], CliError> {
                 if let Some(family) = FAMILIES.iter().position(|f| *f == name) {
                     current = all.get_mut(family);
                     if let Some(slot) = &mut current {
-                        **slot = Some(Said { directions: both, mss: None });
+                        **slot = Some(FamilySettings { directions: both, mss: None });
                     }
                 }
                 continue;
@@ -78,14 +78,14 @@ fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (clamp, InterfaceArg(interface)) = (control.get::<MssClamp>()?, args.get("interface")?);
     let said = said(args)?;
     if said.iter().all(Option::is_none) {
-        return Err(CliError::argument("interface", "neither `ip4' nor `ip6' was said"));
+        return Err(CliError::argument("interface", "neither `ip4' nor `ip6' was given"));
     }
     let old = clamp.settings().into_iter().find(|(i, _)| *i == interface).map(|(_, s)| s).unwrap_or_default();
     let mut wanted = [None; 2];
     for (((said, old), wanted), name) in
         said.into_iter().zip(old).zip(&mut wanted).zip(["ip4-mss", "ip6-mss"])
     {
-        let Some(Said { directions, mss }) = said else { continue };
+        let Some(FamilySettings { directions, mss }) = said else { continue };
         let mss = mss.unwrap_or(old.mss);
         if directions != Directions::NONE && mss < MssError::LEAST {
             let error = if mss == 0 {

@@ -23,7 +23,7 @@ pub enum MssError {
     /// There is no such interface.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
-    /// A size nobody can work with.
+    /// An impossible size.
     #[error("a maximum segment size of {0} is too small: at least {LEAST}")]
     TooSmall(u16),
 }

@@ -233,7 +233,7 @@ fn commands_set_and_show_it() {
     let shown = |router: &Router| run(router, "show interface tcp-mss-clamp", "").unwrap().to_text();
     run(&router, set, "interface=pg0 ip4 enable ip4-mss ip4-mss=1400 ip6 rx ip6-mss ip6-mss=1380").unwrap();
     assert_eq!(shown(&router), "pg0: ip4: rx tx mss 1400 ip6: rx mss 1380\n");
-    // What is not said stays.
+    // What is not given stays.
     run(&router, set, "interface=pg0 ip6 tx").unwrap();
     assert_eq!(shown(&router), "pg0: ip4: rx tx mss 1400 ip6: tx mss 1380\n");
     run(&router, set, "tx interface=pg0 ip4 ip4-mss ip4-mss=1300").unwrap();
@@ -249,7 +249,7 @@ fn commands_set_and_show_it() {
         CliError::Argument { name, message, nearest } => format!("{name}: {message} {nearest:?}"),
         CliError::Failed(message) => message,
     };
-    assert_eq!(wrong("interface=pg0"), "interface: neither `ip4' nor `ip6' was said None");
+    assert_eq!(wrong("interface=pg0"), "interface: neither `ip4' nor `ip6' was given None");
     assert_eq!(wrong("interface=pg0 ip4 enable"), "interface: `ip4-mss' is missing None");
     let small = wrong("interface=pg0 ip6 enable ip6-mss ip6-mss=10");
     assert_eq!(small, "ip6-mss: a maximum segment size of 10 is too small: at least 48 Some(\"48\")");

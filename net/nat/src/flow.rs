@@ -7,7 +7,7 @@ use shoal_wire::hash::{Flow4, Flow6, Symmetry};
 
 use crate::icmp::{Fault, Quoted};
 use crate::ip6::Ip6Seen;
-use crate::tuple::{Kind, Seen, is_query};
+use crate::tuple::{Kind, ParsedPacket, is_query};
 
 /// Bytes of an ICMPv6 error in front of the packet that it carries.
 const ICMP6_HEADER: usize = 8;
@@ -35,7 +35,7 @@ pub struct Flow {
 
 /// What shallow reassembly knows of the transport header of a fragment that is not the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Later {
+pub struct LaterFragment {
     /// The protocol above IP.
     pub protocol: u8,
     /// An ICMP type, or TCP's flags.
@@ -52,7 +52,7 @@ impl Flow {
     /// # Errors
     /// It is cut short, or is an error about a packet that no flow has.
     #[inline]
-    pub fn read(is_ip6: bool, bytes: &[u8], later: Option<Later>) -> Result<Flow, Fault> {
+    pub fn read(is_ip6: bool, bytes: &[u8], later: Option<LaterFragment>) -> Result<Flow, Fault> {
         let flow = if is_ip6 { Flow::read6(bytes) } else { Flow::read4(bytes) }?;
         Ok(match later {
             Some(later) if flow.is_later => flow.with(later),
@@ -61,7 +61,7 @@ impl Flow {
     }
 
     fn read4(bytes: &[u8]) -> Result<Flow, Fault> {
-        let seen = Seen::read(bytes).ok_or(Fault::Short)?;
+        let seen = ParsedPacket::read(bytes).ok_or(Fault::Short)?;
         let (mut of, mut protocol) = (seen.tuple, seen.protocol);
         if seen.kind == Kind::Error {
             let quoted = Quoted::read(bytes, seen.header.into(), None)?;
@@ -121,8 +121,8 @@ impl Flow {
         }
     }
 
-    fn with(self, later: Later) -> Flow {
-        let Later { protocol, what, sport, dport } = later;
+    fn with(self, later: LaterFragment) -> Flow {
+        let LaterFragment { protocol, what, sport, dport } = later;
         if protocol != self.protocol.0 {
             return self;
         }

@@ -3,7 +3,7 @@
 use shoal_wire::checksum;
 
 use crate::delta::Delta;
-use crate::tuple::{ICMP, Kind, Seen, TCP, Tuple, UDP, word};
+use crate::tuple::{ICMP, Kind, ParsedPacket, TCP, Tuple, UDP, word};
 
 /// Bytes of an ICMP error in front of the packet it carries.
 const ICMP_HEADER: usize = 8;
@@ -72,7 +72,7 @@ impl Quoted {
         if kept < header + 8 {
             return Err(Fault::Short);
         }
-        let seen = Seen::read(&room).ok_or(Fault::Short)?;
+        let seen = ParsedPacket::read(&room).ok_or(Fault::Short)?;
         // A fragment that is not the first says no ports: its datagram's flow is not known any more.
         match seen.kind {
             Kind::Tcp | Kind::Udp | Kind::Query if seen.first => Ok(seen.tuple),

@@ -20,14 +20,14 @@ pub mod tuple;
 
 pub use delta::Delta;
 pub use flags::{NatConfigFlags, NatLogLevel, NatTimeouts};
-pub use flow::{Flow, Later};
+pub use flow::{Flow, LaterFragment};
 pub use ip6::{End, Ip6Seen};
 pub use random::Random;
 pub use rewrite::{Rewrite, Sum};
 pub use shards::Shards;
 pub use sides::{Side, Sides};
 pub use timeouts::Timeouts;
-pub use tuple::{Kind, Seen, Tuple};
+pub use tuple::{Kind, ParsedPacket, Tuple};
 
 #[cfg(test)]
 mod tests;

@@ -30,7 +30,7 @@ fn hash((_, address, port): Server, seed: u64) -> u32 {
 }
 
 /// The order in which a server wants places.
-struct Wish {
+struct PlaceOrder {
     slot: u16,
     next: u32,
     skip: u32,
@@ -45,13 +45,13 @@ const fn meets_all(skip: u32, len: u32) -> bool {
     a == 1
 }
 
-impl Wish {
-    fn new(server: Server, len: u32) -> Wish {
+impl PlaceOrder {
+    fn new(server: Server, len: u32) -> PlaceOrder {
         let mut skip = hash(server, 2) % len;
         while !meets_all(skip, len) {
             skip = (skip + 1) % len;
         }
-        Wish { slot: server.0, next: hash(server, 1) % len, skip }
+        PlaceOrder { slot: server.0, next: hash(server, 1) % len, skip }
     }
 }
 
@@ -60,10 +60,10 @@ pub fn table(len: u32, servers: impl Iterator<Item = Server>) -> Vec<u16> {
     let mut table = vec![NONE; len as usize];
     let mut servers: Vec<Server> = servers.collect();
     servers.sort_by_key(|(_, address, port)| (bits(*address), *port));
-    let mut wishes: Vec<Wish> = if len == 0 {
+    let mut wishes: Vec<PlaceOrder> = if len == 0 {
         Vec::new()
     } else {
-        servers.into_iter().map(|server| Wish::new(server, len)).collect()
+        servers.into_iter().map(|server| PlaceOrder::new(server, len)).collect()
     };
     let mut left = if wishes.is_empty() { 0 } else { len };
     while left > 0 {

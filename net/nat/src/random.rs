@@ -1,4 +1,4 @@
-//! Numbers that nobody outside can guess: ports (RFC 6056), back ends.
+//! Numbers that no sender outside can guess: ports (RFC 6056), back ends.
 
 use std::hash::{BuildHasher, RandomState};
 

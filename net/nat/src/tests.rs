@@ -2,7 +2,7 @@
 
 use crate::icmp::Quoted;
 use crate::tuple::{ICMP, TCP, UDP};
-use crate::{Delta, Kind, Rewrite, Seen, Shards, Sum, Tuple, mss};
+use crate::{Delta, Kind, ParsedPacket, Rewrite, Shards, Sum, Tuple, mss};
 use shoal_wire::checksum;
 
 /// Numbers that are the same in each run.
@@ -79,7 +79,7 @@ fn a_rewritten_packet_is_the_one_made_with_the_new_tuple() {
         let payload: Vec<u8> = (0..rng.next() % 40).map(|_| rng.next() as u8).collect();
         let with_sum = n % 5 != 0;
         let mut bytes = packet(from, protocol, &payload, with_sum);
-        let seen = Seen::read(&bytes).unwrap();
+        let seen = ParsedPacket::read(&bytes).unwrap();
         assert_eq!((seen.tuple, seen.protocol, seen.first, seen.fragment), (from, protocol, true, false));
         let there = Rewrite::new(from, to, protocol);
         there.write(&mut bytes, 20, seen.kind, true, Sum::Whole).unwrap();
@@ -148,7 +148,7 @@ fn no_bytes_make_a_reader_fail() {
     for _ in 0..20_000 {
         let mut bytes: Vec<u8> = (0..rng.next() % 60).map(|_| rng.next() as u8).collect();
         let _ = Quoted::read(&bytes, 20, None);
-        if let Some(seen) = Seen::read(&bytes) {
+        if let Some(seen) = ParsedPacket::read(&bytes) {
             let rewrite = Rewrite::new(seen.tuple, rng.tuple(), seen.protocol);
             let _ = rewrite.write(&mut bytes, seen.header.into(), seen.kind, seen.first, Sum::Pseudo);
         }

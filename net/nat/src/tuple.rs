@@ -61,7 +61,7 @@ pub enum Kind {
 
 /// What was read of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seen {
+pub struct ParsedPacket {
     /// From where to where; of a fragment that is not the first, without ports.
     pub tuple: Tuple,
     /// The protocol above IP.
@@ -100,10 +100,10 @@ pub(crate) fn long(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-impl Seen {
+impl ParsedPacket {
     /// Reads an IPv4 packet; `None` if its header, or what its transport header says, is cut short.
     #[inline(always)]
-    pub fn read(bytes: &[u8]) -> Option<Seen> {
+    pub fn read(bytes: &[u8]) -> Option<ParsedPacket> {
         let ip: &[u8; 20] = bytes.first_chunk()?;
         let header = (ip[0] & 15) << 2;
         let offset = u16::from_be_bytes([ip[6], ip[7]]);
@@ -111,7 +111,7 @@ impl Seen {
         let src = u32::from_be_bytes([ip[12], ip[13], ip[14], ip[15]]);
         let dst = u32::from_be_bytes([ip[16], ip[17], ip[18], ip[19]]);
         let first = offset.trailing_zeros() >= 13;
-        let mut seen = Seen {
+        let mut seen = ParsedPacket {
             tuple: Tuple { src, dst, sport: 0, dport: 0 },
             protocol,
             kind: Kind::Other,

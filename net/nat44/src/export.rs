@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use shoal_ipfix::{Field, Ipfix, ReportKey, Template};
 
-use crate::news::Exhausted;
+use crate::session_events::Exhausted;
 
 /// VPP's observation domain and port, by default.
 const DOMAIN: u32 = 1;

@@ -6,11 +6,11 @@ pub mod error;
 pub mod export;
 pub mod held;
 pub mod mapping;
-pub mod news;
 pub mod packet;
 pub mod pool;
 pub mod ports;
 pub mod reach;
+pub mod session_events;
 pub mod translated;
 
 pub use error::NatError;

@@ -9,7 +9,7 @@ use shoal_nat::Shards;
 
 /// Whether the outside host is hidden from the inside one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum Twice {
+pub enum TwiceNat {
     /// It is not.
     #[default]
     No,
@@ -71,7 +71,7 @@ pub struct Mapping {
     /// Who serves: several if it is balanced, or if an identity mapping is there for several tables.
     pub locals: Vec<Local>,
     /// Whether the outside host is hidden.
-    pub twice: Twice,
+    pub twice: TwiceNat,
     /// Whether sessions begin outside only.
     pub out2in_only: bool,
     /// Whether addresses stay what they are.
@@ -105,7 +105,7 @@ pub type LocalKey = (u32, u16, u32, u8);
 
 /// What a packet's inside address and port say of its worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Served {
+pub enum WorkerChoice {
     /// The host's sessions are on one.
     ByHost,
     /// Each client's sessions are on one.
@@ -118,7 +118,7 @@ pub struct Mappings {
     external: Shards<ExternalKey, Arc<Mapping>>,
     local: Shards<LocalKey, Arc<Mapping>>,
     /// Hosts of mappings, with how many there are: also of those that begin outside only.
-    served: Shards<ExternalKey, (u32, Served)>,
+    served: Shards<ExternalKey, (u32, WorkerChoice)>,
 }
 
 impl Mappings {
@@ -156,7 +156,7 @@ impl Mappings {
     }
 
     /// Whether sessions of an inside address and port are at a certain worker.
-    pub fn served(&self, address: u32, port: u16, protocol: u8) -> Option<Served> {
+    pub fn served(&self, address: u32, port: u16, protocol: u8) -> Option<WorkerChoice> {
         if self.served.is_empty() {
             return None;
         }
@@ -174,7 +174,8 @@ impl Mappings {
             if !mapping.out2in_only {
                 self.local.insert((local.address, local.port, local.table, protocol), Arc::clone(&mapping));
             }
-            let served = if mapping.balanced.is_some() { Served::ByClient } else { Served::ByHost };
+            let served =
+                if mapping.balanced.is_some() { WorkerChoice::ByClient } else { WorkerChoice::ByHost };
             let key = (local.address, local.port, protocol);
             let count = self.served.get(&key).map_or(0, |(count, _)| *count);
             self.served.insert(key, (count + 1, served));

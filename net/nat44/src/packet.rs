@@ -5,7 +5,7 @@ use shoal_buffer::{Flags, Packet};
 use shoal_fib::FibIndex;
 use shoal_interface::IfTable;
 use shoal_nat::tuple::{ICMP, is_error, is_query};
-use shoal_nat::{Kind, Seen, mss};
+use shoal_nat::{Kind, ParsedPacket, mss};
 use shoal_reassembly::L4;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -34,8 +34,8 @@ pub fn front<const OUTPUT: bool>(pkt: &Packet<'_>) -> usize {
 
 /// Reads a packet; `None` if it is cut short.
 #[inline(always)]
-pub fn seen(words: SlotKey<L4>, pkt: &Packet<'_>, front: usize) -> Option<Seen> {
-    let mut seen = Seen::read(pkt.data().get(front..)?)?;
+pub fn seen(words: SlotKey<L4>, pkt: &Packet<'_>, front: usize) -> Option<ParsedPacket> {
+    let mut seen = ParsedPacket::read(pkt.data().get(front..)?)?;
     if seen.fragment && !seen.first {
         let later = later(words, pkt, seen.protocol, seen.kind);
         (seen.tuple.sport, seen.tuple.dport) = (later.sport, later.dport);
@@ -45,7 +45,7 @@ pub fn seen(words: SlotKey<L4>, pkt: &Packet<'_>, front: usize) -> Option<Seen> 
 }
 
 /// What is known of a fragment that is not the first. Small, so that it is returned in a register.
-struct Later {
+struct LaterFragment {
     sport: u16,
     dport: u16,
     kind: Kind,
@@ -54,10 +54,10 @@ struct Later {
 
 /// A fragment that is not the first: shallow reassembly has left what the first one says.
 #[cold]
-fn later(words: SlotKey<L4>, pkt: &Packet<'_>, protocol: u8, kind: Kind) -> Later {
+fn later(words: SlotKey<L4>, pkt: &Packet<'_>, protocol: u8, kind: Kind) -> LaterFragment {
     let words = *words.get(pkt);
     if words.protocol != protocol {
-        return Later { sport: 0, dport: 0, kind: Kind::Error, flags: 0 };
+        return LaterFragment { sport: 0, dport: 0, kind: Kind::Error, flags: 0 };
     }
     let what = words.icmp_type_or_tcp_flags;
     let (kind, flags) = match protocol {
@@ -70,7 +70,7 @@ fn later(words: SlotKey<L4>, pkt: &Packet<'_>, protocol: u8, kind: Kind) -> Late
         Kind::Tcp | Kind::Udp | Kind::Query => (words.src_port, words.dst_port),
         Kind::Error | Kind::OtherIcmp | Kind::Other => (0, 0),
     };
-    Later { sport, dport, kind, flags }
+    LaterFragment { sport, dport, kind, flags }
 }
 
 /// The forwarding table a packet came by.
@@ -82,7 +82,7 @@ pub fn table<const OUTPUT: bool>(interfaces: &IfTable, pkt: &Packet<'_>) -> u32 
 
 /// Has the first packet of a connection ask for segments that are not too large.
 #[cold]
-pub fn clamp(most: u16, seen: &Seen, pkt: &mut Packet<'_>, front: usize) {
+pub fn clamp(most: u16, seen: &ParsedPacket, pkt: &mut Packet<'_>, front: usize) {
     if most > 0
         && seen.flags & SYN != 0
         && seen.first
@@ -99,7 +99,7 @@ pub fn look_up_in(pkt: &mut Packet<'_>, table: u32) {
     pkt.meta_mut().set_fib(Some(FibIndex(table)));
 }
 
-/// Whether the packet's way ends here: its sender is told before its source is another's.
+/// Whether the packet's way ends here: its sender gets an error before its source is another's.
 #[inline(always)]
 pub fn is_expiring(pkt: &Packet<'_>) -> bool {
     pkt.data().get(8).is_some_and(|ttl| *ttl <= 1)

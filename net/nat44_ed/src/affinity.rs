@@ -24,7 +24,7 @@ pub struct Client {
 
 /// The back end it had, and until when.
 #[derive(Clone, Copy, Debug)]
-struct Had {
+struct PreviousBackend {
     address: u32,
     port: u16,
     until: Time,
@@ -33,7 +33,7 @@ struct Had {
 /// What a thread remembers.
 #[derive(Debug, Default)]
 pub struct Affinity {
-    clients: HashMap<Client, Had>,
+    clients: HashMap<Client, PreviousBackend>,
 }
 
 impl Affinity {
@@ -61,7 +61,7 @@ impl Affinity {
             }
         }
         let until = now.after(std::time::Duration::from_secs(seconds.into()));
-        self.clients.insert(client, Had { address, port, until });
+        self.clients.insert(client, PreviousBackend { address, port, until });
     }
 
     /// Forgets the clients of a service.

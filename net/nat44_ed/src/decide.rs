@@ -5,21 +5,21 @@ use shoal_graph::clock::Time;
 use shoal_infra::Guard;
 use shoal_interface::SwIfIndex;
 use shoal_nat::tuple::{ICMP, TCP, UDP};
-use shoal_nat::{Kind, Seen, Tuple};
+use shoal_nat::{Kind, ParsedPacket, Tuple};
 
 use crate::affinity::Client;
 use crate::config::Config;
 use crate::ports::Ports;
+use crate::session_direction::Marks;
 use crate::sessions::{Refusal, Session, Sessions, key};
 use crate::shared::Shared;
 use crate::tcp;
-use crate::way::Marks;
-use shoal_nat44::mapping::{Local, Mapping, Twice};
+use shoal_nat44::mapping::{Local, Mapping, TwiceNat};
 use shoal_nat44::ports::has_ports;
 
 /// Why a packet is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum DropReason {
     /// No port, or no address.
     OutOfPorts,
     /// No NAT translates it.
@@ -30,7 +30,7 @@ pub enum Why {
     NonSyn,
     /// It is malformed, or its tuple is another session's.
     CannotTranslate,
-    /// Nobody asked for it.
+    /// No session asked for it.
     NoTranslation,
 }
 
@@ -42,7 +42,7 @@ pub enum Verdict {
     /// It stays as it is.
     Pass,
     /// It is dropped.
-    Drop(Why),
+    Drop(DropReason),
 }
 
 /// A packet, and where it is.
@@ -64,7 +64,7 @@ pub struct Asked<'a> {
     /// Of an output feature: where it goes out, and that interface's table.
     pub output: Option<(SwIfIndex, u32)>,
     /// What it is.
-    pub seen: Seen,
+    pub seen: ParsedPacket,
 }
 
 impl Asked<'_> {
@@ -73,7 +73,7 @@ impl Asked<'_> {
     }
 
     /// Whether there is room for a session of a table's host.
-    fn room(&self, sessions: &mut Sessions, table: u32) -> Result<(), Why> {
+    fn room(&self, sessions: &mut Sessions, table: u32) -> Result<(), DropReason> {
         let config = self.config;
         let full = |sessions: &Sessions| {
             sessions.len() >= config.sessions as usize || sessions.of_table(table) >= config.limit(table)
@@ -85,7 +85,7 @@ impl Asked<'_> {
         if sessions.make_room(&config.timeouts, self.now) > 0 && !full(sessions) {
             return Ok(());
         }
-        Err(Why::MaxSessions)
+        Err(DropReason::MaxSessions)
     }
 
     /// A packet from inside.
@@ -98,7 +98,7 @@ impl Asked<'_> {
     pub fn out2in(&self, sessions: &mut Sessions) -> Verdict {
         let (tuple, protocol) = (self.tuple(), self.seen.protocol);
         if self.seen.kind == Kind::OtherIcmp {
-            return Verdict::Drop(Why::IcmpType);
+            return Verdict::Drop(DropReason::IcmpType);
         }
         let found = self.config.mappings.external(tuple.dst, tuple.dport, protocol);
         let made = match found {
@@ -107,7 +107,7 @@ impl Asked<'_> {
             None => return self.unasked(sessions),
         };
         // What was made is named by its inside entry; the packet has the other's key.
-        let made = made.and_then(|handle| sessions.peer(handle).ok_or(Why::CannotTranslate));
+        let made = made.and_then(|handle| sessions.peer(handle).ok_or(DropReason::CannotTranslate));
         made.map_or_else(Verdict::Drop, Verdict::Session)
     }
 
@@ -134,14 +134,14 @@ impl Asked<'_> {
         }
     }
 
-    fn decide_inside(&self, sessions: &mut Sessions) -> Result<Option<Handle>, Why> {
+    fn decide_inside(&self, sessions: &mut Sessions) -> Result<Option<Handle>, DropReason> {
         let (config, tuple, protocol) = (self.config, self.tuple(), self.seen.protocol);
         let served = config.mappings.external(tuple.dst, tuple.dport, protocol).filter(|m| !m.identity);
         if !self.is_translated(sessions, served.is_some()) {
             return Ok(None);
         }
         if self.seen.kind == Kind::OtherIcmp {
-            return Err(Why::IcmpType);
+            return Err(DropReason::IcmpType);
         }
         let of_host = (tuple.src, tuple.sport, protocol);
         let mapping = config.mappings.local(of_host, self.table, config.inside_table);
@@ -150,7 +150,7 @@ impl Asked<'_> {
         }
         self.room(sessions, self.table)?;
         if protocol == TCP && !tcp::is_first(self.seen.flags) {
-            return Err(Why::NonSyn);
+            return Err(DropReason::NonSyn);
         }
         let mut session = Session {
             inside: tuple,
@@ -182,7 +182,7 @@ impl Asked<'_> {
         sessions: &mut Sessions,
         session: Session,
         mapping: &Mapping,
-    ) -> Result<Handle, Why> {
+    ) -> Result<Handle, DropReason> {
         let mut session = session;
         session.marks |= Marks::STATIC | if mapping.balanced.is_some() { Marks::BALANCED } else { 0 };
         session.outside.src = mapping.external.0;
@@ -213,12 +213,12 @@ impl Asked<'_> {
         Some(local)
     }
 
-    fn by_mapping(&self, sessions: &mut Sessions, mapping: &Mapping) -> Result<Handle, Why> {
+    fn by_mapping(&self, sessions: &mut Sessions, mapping: &Mapping) -> Result<Handle, DropReason> {
         let (tuple, protocol) = (self.tuple(), self.seen.protocol);
         if protocol == TCP && !tcp::is_first(self.seen.flags) {
-            return Err(Why::NonSyn);
+            return Err(DropReason::NonSyn);
         }
-        let local = self.choose(mapping, sessions).ok_or(Why::NoTranslation)?;
+        let local = self.choose(mapping, sessions).ok_or(DropReason::NoTranslation)?;
         self.room(sessions, local.table)?;
         let port = if mapping.is_address_only() { tuple.dport } else { local.port };
         let mut inside = Tuple { src: local.address, dst: tuple.src, sport: port, dport: tuple.sport };
@@ -226,9 +226,9 @@ impl Asked<'_> {
             inside.dport = port;
         }
         let is_twice = match mapping.twice {
-            Twice::No => false,
-            Twice::Always => true,
-            Twice::OfItself => tuple.src == local.address,
+            TwiceNat::No => false,
+            TwiceNat::Always => true,
+            TwiceNat::OfItself => tuple.src == local.address,
         };
         let marks = Marks::STATIC
             | if mapping.balanced.is_some() { Marks::BALANCED } else { 0 }
@@ -249,7 +249,7 @@ impl Asked<'_> {
             Err(Refusal::Taken) if matches!(protocol, TCP | UDP) => {
                 // A session that the host began has the tuple: no tuple is given to two.
                 let session = Session { marks: marks | Marks::TWICE, ..session };
-                self.give(session).another(sessions).map_err(|_| Why::CannotTranslate)
+                self.give(session).another(sessions).map_err(|_| DropReason::CannotTranslate)
             }
             Err(e) => Err(refused(e)),
         }
@@ -268,7 +268,7 @@ impl Asked<'_> {
             return Verdict::Pass;
         }
         if !config.forwarding {
-            return Verdict::Drop(Why::NoTranslation);
+            return Verdict::Drop(DropReason::NoTranslation);
         }
         let passing = Session {
             inside: tuple.reversed(),
@@ -305,15 +305,15 @@ fn by_weight<'a>(locals: &'a [Local], sessions: &mut Sessions) -> Option<&'a Loc
 }
 
 /// Why a session with a given tuple was not made.
-pub fn refused(refusal: Refusal) -> Why {
+pub fn refused(refusal: Refusal) -> DropReason {
     match refusal {
-        Refusal::Taken => Why::CannotTranslate,
-        Refusal::Full => Why::MaxSessions,
+        Refusal::Taken => DropReason::CannotTranslate,
+        Refusal::Full => DropReason::MaxSessions,
     }
 }
 
 /// Whether a packet to an interface on both sides comes from outside.
-pub fn is_from_outside(config: &Config, seen: &Seen) -> bool {
+pub fn is_from_outside(config: &Config, seen: &ParsedPacket) -> bool {
     let Tuple { dst, dport, .. } = seen.tuple;
     let port = if has_ports(seen.protocol) { dport } else { 0 };
     config.is_pool(dst) || config.mappings.external(dst, port, seen.protocol).is_some()

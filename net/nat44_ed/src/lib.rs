@@ -32,16 +32,17 @@ pub mod owner;
 mod packet;
 pub mod ports;
 mod running;
+pub mod session_direction;
 pub mod sessions;
 mod shared;
 pub mod show;
 pub mod tcp;
-pub mod way;
 
 pub use shoal_nat44::mapping;
 
 pub use control::{
-    Address, Balanced, Enable, Keeping, Nat44, NatError, OfInterface, Purpose, Side, Sides, Slice, Spec, User,
+    Address, Balanced, Enable, Nat44, NatError, OfInterface, Purpose, SessionStores, Side, Sides, Slice,
+    Spec, User,
 };
 pub use node::stage::Nat44Stages;
 

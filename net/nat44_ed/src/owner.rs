@@ -5,14 +5,14 @@
 //! host's address picks, or the client's where there are several hosts.
 
 use shoal_nat::Tuple;
-use shoal_nat44::mapping::Served;
+use shoal_nat44::mapping::WorkerChoice;
 use shoal_nat44::ports::{FIRST_PORT, by_address, by_port, has_ports};
 
 use crate::config::Config;
 
 /// A packet's direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum Direction {
     /// From hosts.
     In2out,
     /// To hosts.
@@ -30,7 +30,7 @@ impl Config {
     }
 
     /// The thread that has the session of a packet.
-    pub fn owner(&self, tuple: Tuple, protocol: u8, way: Way) -> usize {
+    pub fn owner(&self, tuple: Tuple, protocol: u8, way: Direction) -> usize {
         let nth = match self.workers.as_slice() {
             [] => return 0,
             [only] => return *only,
@@ -39,35 +39,35 @@ impl Config {
         self.workers.get(nth).copied().unwrap_or(0)
     }
 
-    fn nth_owner(&self, tuple: Tuple, protocol: u8, way: Way) -> usize {
+    fn nth_owner(&self, tuple: Tuple, protocol: u8, way: Direction) -> usize {
         let Tuple { src, dst, sport, dport } = tuple;
         let to = self.mappings.external(dst, dport, protocol);
-        if way == Way::Out2in
+        if way == Direction::Out2in
             && let Some(mapping) = to
         {
             let host = mapping.locals.first().map_or(dst, |local| local.address);
             return self.by_address(if mapping.balanced.is_some() { src } else { host });
         }
-        // What comes back to a port that was given out goes by the port's range, whoever answers.
+        // What comes back to a port that was given out goes by the port's range, no matter which host answers.
         let is_given_out = has_ports(protocol) && dport >= FIRST_PORT && to.is_none();
         match self.mappings.served(src, sport, protocol) {
-            Some(Served::ByHost) if !(is_given_out && self.is_pool(dst) && !self.is_twice(dst)) => {
+            Some(WorkerChoice::ByHost) if !(is_given_out && self.is_pool(dst) && !self.is_twice(dst)) => {
                 return self.by_address(src);
             }
-            Some(Served::ByClient) if !(is_given_out && (self.is_pool(dst) || self.is_twice(dst))) => {
+            Some(WorkerChoice::ByClient) if !(is_given_out && (self.is_pool(dst) || self.is_twice(dst))) => {
                 return self.by_address(dst);
             }
             _ => {}
         }
         if has_ports(protocol) {
             let comes_back =
-                way == Way::Out2in || (is_given_out && (self.is_pool(dst) || self.is_twice(dst)));
+                way == Direction::Out2in || (is_given_out && (self.is_pool(dst) || self.is_twice(dst)));
             let (port, address) = if comes_back { (dport, dst) } else { (sport, src) };
             return by_port(port, address, self.workers.len());
         }
         match way {
-            Way::Out2in => self.by_address(src),
-            Way::In2out => match to.and_then(|mapping| mapping.locals.first()) {
+            Direction::Out2in => self.by_address(src),
+            Direction::In2out => match to.and_then(|mapping| mapping.locals.first()) {
                 Some(local) => self.by_address(local.address),
                 None if self.is_pool(dst) => self.by_address(src),
                 None => self.by_address(dst),
@@ -91,9 +91,9 @@ mod tests {
                 let (first, count) = range(nth, workers);
                 for port in [first, first + (count - 1) as u16] {
                     let tuple = Tuple { src: 1, dst: 2, sport: port, dport: 53 };
-                    assert_eq!(config.owner(tuple, UDP, Way::In2out), nth + 1);
+                    assert_eq!(config.owner(tuple, UDP, Direction::In2out), nth + 1);
                     let answer = Tuple { dst: 0xc0a8_0001, ..tuple.reversed() };
-                    assert_eq!(config.owner(answer, UDP, Way::Out2in), nth + 1);
+                    assert_eq!(config.owner(answer, UDP, Direction::Out2in), nth + 1);
                 }
             }
         }

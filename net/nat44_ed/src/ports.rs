@@ -7,7 +7,7 @@ use shoal_nat::tuple::ICMP;
 use shoal_nat44::ports::{fold, has_ports, range};
 
 use crate::config::{Config, PoolAddress};
-use crate::decide::Why;
+use crate::decide::DropReason;
 
 use crate::sessions::{Refusal, Session, Sessions};
 
@@ -17,7 +17,7 @@ const TRIES: usize = 24;
 const ADDRESSES: usize = 4;
 
 /// A session that was made, or why none was.
-pub type Given = Result<Handle, Why>;
+pub type InjectedPacket = Result<Handle, DropReason>;
 
 /// What is wanted.
 pub struct Ports<'a> {
@@ -34,7 +34,7 @@ pub struct Ports<'a> {
 }
 
 /// What an attempt came to.
-enum Tried {
+enum PortAttempt {
     Made(Handle),
     Taken,
     Full,
@@ -45,21 +45,21 @@ impl Ports<'_> {
     ///
     /// # Errors
     /// All that were tried are taken.
-    pub fn dynamic(&self, sessions: &mut Sessions) -> Given {
+    pub fn dynamic(&self, sessions: &mut Sessions) -> InjectedPacket {
         let mut left = ADDRESSES;
-        for wish in [Wish::Network, Wish::Table, Wish::Any] {
+        for wish in [AddressChoice::Network, AddressChoice::Table, AddressChoice::Any] {
             for pool in self.in_order().filter(|pool| self.fits(pool, wish)) {
                 match self.of_address(sessions, pool.address) {
-                    Tried::Made(handle) => return Ok(handle),
-                    Tried::Full => return Err(Why::MaxSessions),
-                    Tried::Taken => left -= 1,
+                    PortAttempt::Made(handle) => return Ok(handle),
+                    PortAttempt::Full => return Err(DropReason::MaxSessions),
+                    PortAttempt::Taken => left -= 1,
                 }
                 if left == 0 {
-                    return Err(Why::OutOfPorts);
+                    return Err(DropReason::OutOfPorts);
                 }
             }
         }
-        Err(Why::OutOfPorts)
+        Err(DropReason::OutOfPorts)
     }
 
     /// The pool, from the address that VPP takes for the host, backwards. RFC 4787, REQ-2: a host keeps its address.
@@ -70,7 +70,7 @@ impl Ports<'_> {
         later.iter().rev().chain(sooner.iter().rev())
     }
 
-    fn fits(&self, pool: &PoolAddress, wish: Wish) -> bool {
+    fn fits(&self, pool: &PoolAddress, wish: AddressChoice) -> bool {
         let Session { inside_table, outside, .. } = self.session;
         let of_table = pool.table == Some(inside_table);
         let of_network = (of_table || pool.table.is_none())
@@ -79,9 +79,9 @@ impl Ports<'_> {
                 None => outside.dst & mask == network,
             });
         match wish {
-            Wish::Network => of_network,
-            Wish::Table => of_table && !of_network,
-            Wish::Any => pool.table.is_none() && !of_network,
+            AddressChoice::Network => of_network,
+            AddressChoice::Table => of_table && !of_network,
+            AddressChoice::Any => pool.table.is_none() && !of_network,
         }
     }
 
@@ -89,20 +89,20 @@ impl Ports<'_> {
         range(self.config.nth(self.thread).unwrap_or(0), self.config.workers.len())
     }
 
-    fn of_address(&self, sessions: &mut Sessions, address: u32) -> Tried {
+    fn of_address(&self, sessions: &mut Sessions, address: u32) -> PortAttempt {
         let host_port = self.session.inside.sport;
         if !has_ports(self.session.protocol) {
             return self.try_port(sessions, address, host_port);
         }
         let (first, count) = self.range();
         let is_ours = u32::from(host_port).checked_sub(first.into()).is_some_and(|offset| offset < count);
-        let mut tried = Tried::Taken;
+        let mut tried = PortAttempt::Taken;
         if is_ours {
             // RFC 4787, REQ-3, and 7857: the host's own port, if it is free.
             tried = self.try_port(sessions, address, host_port);
         }
         for _ in 0..TRIES {
-            if !matches!(tried, Tried::Taken) {
+            if !matches!(tried, PortAttempt::Taken) {
                 break;
             }
             let port = first.wrapping_add(sessions.random.below(count) as u16);
@@ -111,11 +111,11 @@ impl Ports<'_> {
         tried
     }
 
-    fn try_port(&self, sessions: &mut Sessions, address: u32, port: u16) -> Tried {
+    fn try_port(&self, sessions: &mut Sessions, address: u32, port: u16) -> PortAttempt {
         let mut session = self.session;
-        // A port of a mapping is nobody else's.
+        // A port of a mapping is given to no other session.
         if self.config.mappings.exact(address, port, session.protocol).is_some() {
-            return Tried::Taken;
+            return PortAttempt::Taken;
         }
         session.outside.src = address;
         session.outside.sport = port;
@@ -125,14 +125,14 @@ impl Ports<'_> {
         self.create(sessions, session)
     }
 
-    fn create(&self, sessions: &mut Sessions, session: Session) -> Tried {
+    fn create(&self, sessions: &mut Sessions, session: Session) -> PortAttempt {
         if !sessions.is_free(&session) {
-            return Tried::Taken;
+            return PortAttempt::Taken;
         }
         match sessions.create(session, self.now) {
-            Ok(handle) => Tried::Made(handle),
-            Err(Refusal::Taken) => Tried::Taken,
-            Err(Refusal::Full) => Tried::Full,
+            Ok(handle) => PortAttempt::Made(handle),
+            Err(Refusal::Taken) => PortAttempt::Taken,
+            Err(Refusal::Full) => PortAttempt::Full,
         }
     }
 
@@ -141,14 +141,14 @@ impl Ports<'_> {
     ///
     /// # Errors
     /// All that were tried are taken.
-    pub fn twice(&self, sessions: &mut Sessions, wanted: Option<u32>) -> Given {
+    pub fn twice(&self, sessions: &mut Sessions, wanted: Option<u32>) -> InjectedPacket {
         let twice = &self.config.twice;
         let fallback = || {
             let at = self.session.outside.dst as usize % twice.len().max(1);
             twice.get(at).map(|pool| pool.address)
         };
         let exact = wanted.filter(|wanted| self.config.is_twice(*wanted));
-        let address = exact.or_else(fallback).ok_or(Why::OutOfPorts)?;
+        let address = exact.or_else(fallback).ok_or(DropReason::OutOfPorts)?;
         self.hide(sessions, address)
     }
 
@@ -157,11 +157,11 @@ impl Ports<'_> {
     ///
     /// # Errors
     /// All that were tried are taken.
-    pub fn another(&self, sessions: &mut Sessions) -> Given {
+    pub fn another(&self, sessions: &mut Sessions) -> InjectedPacket {
         self.hide(sessions, self.session.inside.dst)
     }
 
-    fn hide(&self, sessions: &mut Sessions, address: u32) -> Given {
+    fn hide(&self, sessions: &mut Sessions, address: u32) -> InjectedPacket {
         let (first, count) = self.range();
         for _ in 0..TRIES {
             let mut session = self.session;
@@ -169,18 +169,18 @@ impl Ports<'_> {
             session.inside.dst = address;
             session.inside.dport = if has_ports(session.protocol) { port } else { 0 };
             match self.create(sessions, session) {
-                Tried::Made(handle) => return Ok(handle),
-                Tried::Full => return Err(Why::MaxSessions),
-                Tried::Taken => {}
+                PortAttempt::Made(handle) => return Ok(handle),
+                PortAttempt::Full => return Err(DropReason::MaxSessions),
+                PortAttempt::Taken => {}
             }
         }
-        Err(Why::OutOfPorts)
+        Err(DropReason::OutOfPorts)
     }
 }
 
 /// What is looked for in the pool, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum AddressChoice {
     /// An address of the network the packet goes to.
     Network,
     /// One for the host's table.

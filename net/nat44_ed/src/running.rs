@@ -7,7 +7,7 @@ use shoal_module::{Control, Phase, Running, word};
 
 use crate::config::Timeouts;
 use crate::{Balanced, Enable, Nat44, Purpose, Spec};
-use shoal_nat44::mapping::{External, Twice};
+use shoal_nat44::mapping::{External, TwiceNat};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
     let Some(nat) = running.part::<Nat44>(control) else { return };
@@ -100,11 +100,11 @@ fn proto(protocol: u8) -> &'static str {
     }
 }
 
-fn twice(twice: Twice, out2in_only: bool) -> String {
+fn twice(twice: TwiceNat, out2in_only: bool) -> String {
     let twice = match twice {
-        Twice::No => "",
-        Twice::Always => " twice-nat",
-        Twice::OfItself => " self-twice-nat",
+        TwiceNat::No => "",
+        TwiceNat::Always => " twice-nat",
+        TwiceNat::OfItself => " self-twice-nat",
     };
     format!("{twice}{}", if out2in_only { " out2in-only" } else { "" })
 }

@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
-use shoal_flow::{Fate, FlowTable, Handle, Ip4Flow, Search, Settings, Sweep, TableError, TableId, Tick};
+use shoal_flow::{
+    FlowTable, Handle, Ip4Flow, Search, Settings, Sweep, SweepAction, TableError, TableId, Tick,
+};
 use shoal_graph::clock::Time;
 use shoal_nat::{Random, Tuple};
 
 use crate::affinity::Affinity;
 use crate::config::{Config, Timeouts, ticks_of};
+use crate::session_direction::{Marks, SessionDirection};
 use crate::tcp::{ESTABLISHED, FOLLOWS, ICMP_TIMEOUT, OTHER, State, TRANSITORY, UDP_TIMEOUT};
-use crate::way::{Marks, Way};
 
 /// Ticks of a second.
 pub const TICKS: u64 = 8;
@@ -25,9 +27,9 @@ const TIMERS_AT_ONCE: usize = 128;
 const LOOKED_AT_FOR_ROOM: usize = 64;
 
 /// The table of sessions.
-pub type Table = FlowTable<Ip4Flow, Way>;
+pub type Table = FlowTable<Ip4Flow, SessionDirection>;
 /// A look-up under way.
-pub type Sought = Search<Ip4Flow>;
+pub type Query = Search<Ip4Flow>;
 
 /// A session to be made: the tuple it has inside and the one it has outside, each with its forwarding table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,9 +119,9 @@ pub struct Sessions {
     parcel: Vec<Record>,
     /// Clients of balanced services, and the back end each had.
     pub affinity: Affinity,
-    /// Numbers nobody can guess.
+    /// Numbers that no sender can guess.
     pub random: Random,
-    /// What happened since the main thread was told, while it is to be told.
+    /// Events since the last report to the main thread, while it wants them.
     events: Vec<(Event, Session)>,
     is_listed: bool,
 }
@@ -174,7 +176,7 @@ impl Sessions {
         self.events.drain(..)
     }
 
-    /// Packets that pass as they are have sessions of which nothing is told.
+    /// Packets that pass as they are have sessions that are not logged.
     fn list(&mut self, event: Event, session: &Session) {
         if self.is_listed && session.marks & Marks::BYPASS == 0 {
             self.events.push((event, *session));
@@ -203,13 +205,13 @@ impl Sessions {
 
     /// Begins to look for a packet's session.
     #[inline(always)]
-    pub fn search(&self, key: Ip4Flow) -> Sought {
-        self.table.as_ref().map_or_else(Sought::default, |table| table.search(key))
+    pub fn search(&self, key: Ip4Flow) -> Query {
+        self.table.as_ref().map_or_else(Query::default, |table| table.search(key))
     }
 
     /// Goes on with several.
     #[inline(always)]
-    pub fn seek(&self, searches: &mut [Sought]) {
+    pub fn seek(&self, searches: &mut [Query]) {
         if let Some(table) = &self.table {
             table.seek(searches);
         }
@@ -227,7 +229,7 @@ impl Sessions {
     }
 
     /// What is kept of an entry.
-    pub fn way(&self, handle: Handle) -> Option<Way> {
+    pub fn way(&self, handle: Handle) -> Option<SessionDirection> {
         self.table.as_ref()?.get(handle).copied()
     }
 
@@ -259,8 +261,14 @@ impl Sessions {
             marks |= Marks::OTHER_TABLE;
         }
         let state = State::new(protocol);
-        let there = Way::new(inside, outside, protocol, marks, state);
-        let back = Way::new(outside.reversed(), inside.reversed(), protocol, marks | Marks::INWARD, state);
+        let there = SessionDirection::new(inside, outside, protocol, marks, state);
+        let back = SessionDirection::new(
+            outside.reversed(),
+            inside.reversed(),
+            protocol,
+            marks | Marks::INWARD,
+            state,
+        );
         let now = tick(now);
         let table = self.table.as_mut().ok_or(Refusal::Full)?;
         let first = table.insert(session.inside_key(), there, state.timeout(), now).map_err(refusal)?;
@@ -355,7 +363,7 @@ impl Sessions {
             if !way.marks.has(Marks::INWARD) {
                 dead.push(*key);
             }
-            Fate::Keep
+            SweepAction::Keep
         });
         self.room = if done.done { Sweep::default() } else { sweep };
         let mut ended = 0;
@@ -450,7 +458,7 @@ impl Sessions {
         }
         let mut sweep = Sweep::default();
         table.sweep(&mut sweep, usize::MAX, |_, way| {
-            if way.marks.has(Marks::INWARD) { Fate::Keep } else { Fate::Rearm }
+            if way.marks.has(Marks::INWARD) { SweepAction::Keep } else { SweepAction::Rearm }
         });
     }
 

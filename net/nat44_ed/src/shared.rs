@@ -8,8 +8,8 @@ use shoal_infra::Published;
 use shoal_interface::{IfTable, MAX_INTERFACES};
 use shoal_ip4::Ip4IfTable;
 use shoal_nat44::counters::{PathCounters, set_gauge};
-use shoal_nat44::news::{Exhausted, NewsChannel};
 use shoal_nat44::reach::Reach;
+use shoal_nat44::session_events::{Exhausted, NewsChannel};
 use shoal_reassembly::L4;
 
 use crate::config::Config;
@@ -17,7 +17,7 @@ use crate::sessions::{Event, Session, Sessions};
 
 /// What a thread tells the main thread.
 #[derive(Clone, Copy, Debug)]
-pub enum Told {
+pub enum ThreadEvent {
     /// Something happened to a session.
     Session(Event, Session),
     /// A packet could not be translated.
@@ -26,9 +26,9 @@ pub enum Told {
     Ended,
 }
 
-impl From<Exhausted> for Told {
+impl From<Exhausted> for ThreadEvent {
     fn from(what: Exhausted) -> Self {
-        Told::Exhausted(what)
+        ThreadEvent::Exhausted(what)
     }
 }
 
@@ -84,7 +84,7 @@ pub struct Shared {
     /// What the first fragment says.
     pub words: SlotKey<L4>,
     /// What happens, for the main thread.
-    pub news: NewsChannel<Told>,
+    pub news: NewsChannel<ThreadEvent>,
 }
 
 impl Shared {
@@ -97,7 +97,7 @@ impl Shared {
         reach: Reach,
         (interfaces, addresses): (IfTable, Ip4IfTable),
         words: SlotKey<L4>,
-        news: NewsChannel<Told>,
+        news: NewsChannel<ThreadEvent>,
     ) -> io::Result<Self> {
         let counters = NatCounters::new(counters)?;
         let config = Published::new(Config::default());
@@ -107,7 +107,7 @@ impl Shared {
     /// Tells the main thread what happened to a thread's sessions. A main thread that is behind misses some.
     pub fn pass_on(&self, sessions: &mut Sessions) {
         for (event, session) in sessions.take_events() {
-            self.news.send(Told::Session(event, session));
+            self.news.send(ThreadEvent::Session(event, session));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a session is in, and which timeout that gives it: of TCP, by what both sides have said.
+//! What a session is in, and which timeout that gives it: of TCP, by the flags that both sides have sent.
 //!
 //! A connection is established when SYN and ACK were seen from both sides (RFC 5382, REQ-2: in whatever order, so that both may open
 //! it at once), and closing from the first FIN or RST on (REQ-5): what was seen is forgotten then, so that it can be opened again.
@@ -97,7 +97,7 @@ impl State {
 
     /// A packet of this direction with these flags; `other` is what the other direction has had. Gives both states.
     pub const fn after(self, other: State, flags: u8) -> (State, State, Option<Change>) {
-        // What this direction said of the last connection is none of the one that it begins.
+        // The flags of the last connection in this direction do not count for the one that it begins.
         let begins = self.0 & PHASE == CLOSING && flags & SYN != 0 && self.0 & SYN == 0;
         let had = if begins { self.0 & PHASE } else { self.0 };
         let mine = State(had | flags & LOOKED_AT);

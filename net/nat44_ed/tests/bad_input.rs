@@ -2,7 +2,7 @@
 
 use shoal_nat::tuple::TCP;
 use shoal_nat44_ed::Purpose;
-use shoal_nat44_ed::mapping::Twice;
+use shoal_nat44_ed::mapping::TwiceNat;
 use shoal_testkit::{Rng, fuzz_all_nodes};
 
 use crate::common::{SHARED, bed, plain, spec};
@@ -21,7 +21,7 @@ fn rubbish_does_no_harm_to_any_node() {
         let twice = "192.0.2.101".parse().unwrap();
         nat.add_addresses((twice, twice), Purpose::Twice, None).unwrap();
         let mut one = spec(("10.0.0.5", 80), (SHARED, 8080), TCP);
-        one.twice = Twice::Always;
+        one.twice = TwiceNat::Always;
         nat.add_mapping(one).unwrap();
         nat.add_mapping(spec(("10.0.0.6", 0), ("192.0.2.60", 0), 0)).unwrap();
         nat.set_forwarding(round == 1).unwrap();

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use shoal_nat44_ed::mapping::{External, Twice};
+use shoal_nat44_ed::mapping::{External, TwiceNat};
 use shoal_nat44_ed::sessions::Record;
 use shoal_nat44_ed::{Enable, Nat44, Purpose, Side, Spec};
 use shoal_testkit::nat_bed::NatBed;
@@ -74,7 +74,7 @@ pub fn spec(local: (&str, u16), external: (&str, u16), protocol: u8) -> Spec {
         external_port: external.1,
         protocol,
         vrf: None,
-        twice: Twice::No,
+        twice: TwiceNat::No,
         out2in_only: false,
         identity: false,
         pool_address: None,

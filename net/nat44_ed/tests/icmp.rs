@@ -26,7 +26,7 @@ fn an_error_about_a_session_s_packet_reaches_the_host_with_its_own_packet_inside
         assert_eq!(told, wanted);
         // RFC 5508, REQ-6: it does not keep the session, nor end it.
         assert!(age(&bed) >= 80, "{}", age(&bed));
-        // Nobody's packet, and one with a wrong checksum.
+        // A packet of no session, and one with a wrong checksum.
         let mut other = left.clone();
         other[34..36].copy_from_slice(&9999_u16.to_be_bytes());
         let mac = (FAR, bed.outside.mac());
@@ -49,7 +49,7 @@ fn a_router_between_host_and_nat_is_not_seen_outside() {
     bed.send_inside(icmp_error(&of, &answer[14..]));
     let told = bed.outside.received_one();
     assert_eq!(told[26..30], ip(SHARED).to_be_bytes(), "RFC 5508, REQ-5");
-    let inner = shoal_nat::Seen::read(&told[42..]).unwrap().tuple;
+    let inner = shoal_nat::ParsedPacket::read(&told[42..]).unwrap().tuple;
     assert_eq!(inner, tuple(("192.0.2.2", 80), (SHARED, 5000)));
     assert_eq!(checksum(&told[34..]), 0);
 }

@@ -1,7 +1,7 @@
 //! Static mappings of every kind.
 
 use shoal_nat::tuple::{ICMP, TCP, UDP};
-use shoal_nat44_ed::mapping::{External, Twice};
+use shoal_nat44_ed::mapping::{External, TwiceNat};
 use shoal_nat44_ed::{Balanced, NatError, Purpose, Spec};
 
 use crate::common::{Bed, FAR, HOST, SHARED, bed, ip, packet, read, spec, tuple};
@@ -21,7 +21,7 @@ fn a_port_leads_to_its_host_and_the_host_s_own_packets_have_it() {
     let asked = tuple(("10.0.0.5", 80), ("192.0.2.3", 1000));
     let left = tuple((SHARED, 8080), ("192.0.2.3", 1000));
     assert_eq!(bed.out(asked, TCP, SYN), Some(bed.left(left, TCP, SYN)));
-    // The port is nobody else's.
+    // The port is given to no other session.
     for n in 0..50 {
         let frame = bed.out(tuple(("10.0.0.2", 8080), ("192.0.2.4", 1000 + n)), TCP, SYN).unwrap();
         assert_ne!(read(&frame).sport, 8080);
@@ -86,7 +86,7 @@ fn twice_nat_hides_the_outside_host() {
     bed.share(SHARED);
     let twice: std::net::Ipv4Addr = "10.0.0.200".parse().unwrap();
     bed.nat().add_addresses((twice, twice), Purpose::Twice, None).unwrap();
-    let one = Spec { twice: Twice::Always, ..spec(("10.0.0.5", 80), (SHARED, 80), TCP) };
+    let one = Spec { twice: TwiceNat::Always, ..spec(("10.0.0.5", 80), (SHARED, 80), TCP) };
     bed.nat().add_mapping(one).unwrap();
     let asked = tuple(("192.0.2.2", 999), (SHARED, 80));
     let came = read(&bed.back(asked, TCP, SYN).unwrap());
@@ -121,7 +121,7 @@ fn service(bed: &Bed, affinity: u32) -> Balanced {
         port: 443,
         protocol: TCP,
         locals: vec![host(5), host(6)],
-        twice: Twice::No,
+        twice: TwiceNat::No,
         out2in_only: false,
         affinity,
         tag: String::new(),
@@ -179,8 +179,8 @@ fn what_makes_no_sense_is_refused() {
     nat.add_mapping(Spec { out2in_only: true, ..spec(("10.0.0.5", 80), (SHARED, 81), TCP) }).unwrap();
     let whole = spec(("10.0.0.6", 0), (SHARED, 0), 0);
     for bad in [
-        Spec { twice: Twice::Always, ..whole.clone() },
-        Spec { twice: Twice::OfItself, identity: true, ..ok.clone() },
+        Spec { twice: TwiceNat::Always, ..whole.clone() },
+        Spec { twice: TwiceNat::OfItself, identity: true, ..ok.clone() },
         Spec { out2in_only: true, identity: true, ..ok.clone() },
         Spec { external_port: 0, ..ok.clone() },
     ] {

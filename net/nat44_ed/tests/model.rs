@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use shoal_nat::Tuple;
 use shoal_nat::tuple::{ICMP, TCP, UDP};
 use shoal_nat44_ed::Purpose;
-use shoal_nat44_ed::mapping::Twice;
+use shoal_nat44_ed::mapping::TwiceNat;
 use shoal_nat44_ed::sessions::{LINGER, TICKS};
 use shoal_testkit::Rng;
 
@@ -116,7 +116,7 @@ fn back(bed: &mut Bed, rng: &mut Rng) -> bool {
     } else {
         let of_mapping =
             bed.nat().mappings().iter().any(|(_, a)| a.is_some_and(|a| a.to_bits() == tuple.dst));
-        assert!(of_mapping, "nobody asked for it: {key:?} came as {:?}", read(&frame));
+        assert!(of_mapping, "no session asked for it: {key:?} came as {:?}", read(&frame));
     }
     true
 }
@@ -126,7 +126,7 @@ fn change(bed: &mut Bed, rng: &mut Rng) {
     let address = rng.pick::<&str>(&["192.0.2.100", "192.0.2.101"]).parse().unwrap();
     let whole = spec(("10.0.0.4", 0), ("192.0.2.110", 0), 0);
     let mut one = spec(("10.0.0.3", 80), ("192.0.2.100", 80), TCP);
-    one.twice = *rng.pick(&[Twice::No, Twice::OfItself]);
+    one.twice = *rng.pick(&[TwiceNat::No, TwiceNat::OfItself]);
     match rng.below(6) {
         0 => _ = nat.add_addresses((address, address), Purpose::Pool, None),
         1 if nat.addresses().len() > 1 => _ = nat.del_addresses((address, address), Purpose::Pool),

@@ -40,12 +40,12 @@ fn packets_leave_with_a_shared_address_and_answers_come_back() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_dropped_and_counted() {
+fn unexpected_packets_are_dropped_and_counted() {
     let mut bed = bed();
     bed.share(SHARED);
     assert_eq!(bed.back(tuple(("192.0.2.2", 80), (SHARED, 5000)), UDP, 0), None);
     assert_eq!(bed.router.error("nat44-ed-out2in-slowpath", "no translation"), 1);
-    // RFC 4787, REQ-8: answers come from whom the host asked, and from that port.
+    // RFC 4787, REQ-8: answers come from the asked host, and from that port.
     bed.out(tuple(("10.0.0.2", 5000), ("192.0.2.2", 80)), UDP, 0).unwrap();
     assert_eq!(bed.back(tuple(("192.0.2.3", 80), (SHARED, 5000)), UDP, 0), None);
     assert_eq!(bed.back(tuple(("192.0.2.2", 81), (SHARED, 5000)), UDP, 0), None);
@@ -163,7 +163,7 @@ fn udp_without_a_checksum_stays_without_and_ttl_ends_before_the_translation() {
     bed.send_inside(bytes);
     let frame = bed.outside.received_one();
     assert_eq!(frame[40..42], [0, 0]);
-    // A host that traces its way is told, with its own packet inside.
+    // A host that traces its way gets an error, with its own packet inside.
     let bytes = packet((HOST, bed.inside.mac()), asked, UDP, 0, 1, b"payload");
     bed.send_inside(bytes);
     let told = bed.inside.received_one();

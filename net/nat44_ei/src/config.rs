@@ -67,7 +67,7 @@ pub enum Algorithm {
 pub struct Config {
     /// Whether NAT is on.
     pub on: bool,
-    /// Who is translated.
+    /// Which packets are translated.
     pub mode: Mode,
     /// Whether packets that belong to no session and no mapping pass from outside.
     pub forwarding: bool,

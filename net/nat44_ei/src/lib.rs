@@ -28,15 +28,15 @@ pub mod config;
 mod control;
 mod error;
 pub mod ha_wire;
-mod keeping;
 mod lines;
 pub mod node;
 pub mod ports;
 mod running;
+pub mod session_direction;
+mod session_stores;
 pub mod sessions;
 mod shared;
 pub mod users;
-pub mod way;
 
 pub use control::{Address, Enable, Failover, Listed, Listener, Nat44Ei, NatError, Side, Sides, Slice, Spec};
 pub use error::Error;

@@ -1,7 +1,7 @@
 //! What a worker keeps: its sessions, found by a host's address and port or by those that stand for them.
 
 use shoal_flow::{
-    Fate, FlowTable, Handle, Ip4Flow, Search, Settings, Sweep, TableError, TableId, Tick, Timeout,
+    FlowTable, Handle, Ip4Flow, Search, Settings, Sweep, SweepAction, TableError, TableId, Tick, Timeout,
 };
 use shoal_graph::clock::Time;
 use shoal_nat::Random;
@@ -9,8 +9,8 @@ use shoal_nat::tuple::{ICMP, TCP};
 
 use crate::blocks::{BlockEvent, Blocks};
 use crate::config::{Algorithm, Config, Timeouts};
+use crate::session_direction::{Marks, SessionDirection};
 use crate::users::{Host, User, Users};
-use crate::way::{Marks, Way};
 
 /// Ticks of a second.
 pub const TICKS: u64 = 8;
@@ -20,7 +20,7 @@ const TICK: u64 = 1_000_000_000 / TICKS;
 pub const LONGEST: u32 = Settings::LONGEST_TIMEOUT / TICKS as u32;
 /// Timers looked at in one go.
 const TIMERS_AT_ONCE: usize = 128;
-/// What happened to sessions that is remembered until it is told.
+/// Most events of sessions that are kept until they are reported.
 const MOST_EVENTS: usize = 4096;
 
 const UDP_TIMEOUT: Timeout = Timeout::new(0);
@@ -31,9 +31,9 @@ const ICMP_TIMEOUT: Timeout = Timeout::new(3);
 const FOLLOWS: Timeout = Timeout::new(15);
 
 /// The table of sessions.
-pub type Table = FlowTable<Ip4Flow, Way>;
+pub type Table = FlowTable<Ip4Flow, SessionDirection>;
 /// A look-up under way.
-pub type Sought = Search<Ip4Flow>;
+pub type Query = Search<Ip4Flow>;
 
 /// An address and a port, or the identifier of queries.
 pub type Endpoint = (u32, u16);
@@ -117,7 +117,7 @@ pub struct Record {
 
 /// What a thread has to tell.
 #[derive(Clone, Copy, Debug)]
-pub enum News {
+pub enum SessionNews {
     /// Something happened to a session.
     Session(Event, Record),
     /// A host has a block of ports, or has it no more.
@@ -142,8 +142,8 @@ pub struct Sessions {
     pub users: Users,
     /// Numbers that are hard to guess.
     pub random: Random,
-    /// What is to be told to logs and to another router.
-    pub events: Vec<News>,
+    /// Events for logs and for another router.
+    pub events: Vec<SessionNews>,
     /// Blocks of ports that hosts have.
     pub blocks: Blocks,
     parcel: Vec<Record>,
@@ -216,13 +216,13 @@ impl Sessions {
 
     /// Begins to look for a packet's session.
     #[inline(always)]
-    pub fn search(&self, key: Ip4Flow) -> Sought {
-        self.table.as_ref().map_or_else(Sought::default, |table| table.search(key))
+    pub fn search(&self, key: Ip4Flow) -> Query {
+        self.table.as_ref().map_or_else(Query::default, |table| table.search(key))
     }
 
     /// Goes on with several.
     #[inline(always)]
-    pub fn seek(&self, searches: &mut [Sought]) {
+    pub fn seek(&self, searches: &mut [Query]) {
         if let Some(table) = &self.table {
             table.seek(searches);
         }
@@ -240,7 +240,7 @@ impl Sessions {
     }
 
     /// What is kept of an entry.
-    pub fn way(&self, handle: Handle) -> Option<&Way> {
+    pub fn way(&self, handle: Handle) -> Option<&SessionDirection> {
         self.table.as_ref()?.get(handle)
     }
 
@@ -290,8 +290,8 @@ impl Sessions {
         if session.inside_table != session.outside_table {
             marks |= Marks::OTHER_TABLE;
         }
-        let there = Way::new(inside, outside, protocol, marks);
-        let back = Way::new(outside, inside, protocol, marks | Marks::INWARD);
+        let there = SessionDirection::new(inside, outside, protocol, marks);
+        let back = SessionDirection::new(outside, inside, protocol, marks | Marks::INWARD);
         let now = tick(now);
         let table = self.table.as_mut().ok_or(Refusal::Full)?;
         let first = timeout(protocol, false);
@@ -314,16 +314,16 @@ impl Sessions {
             Record { session, packets: 0, bytes: 0, age: 0, index: first.index(), user, is_answered: false };
         self.tell(Event::Begins, record);
         if !is_static && let Some(block) = self.blocks.take(session.host(), outside, protocol) {
-            self.say(News::Block(block));
+            self.say(SessionNews::Block(block));
         }
         Ok(first)
     }
 
     fn tell(&mut self, event: Event, record: Record) {
-        self.say(News::Session(event, record));
+        self.say(SessionNews::Session(event, record));
     }
 
-    fn say(&mut self, news: News) {
+    fn say(&mut self, news: SessionNews) {
         if self.events.len() < MOST_EVENTS {
             self.events.push(news);
         }
@@ -378,7 +378,7 @@ impl Sessions {
         self.tell(Event::Ends, record);
         let Session { outside, protocol, is_static, .. } = record.session;
         if !is_static && let Some(block) = self.blocks.release(record.session.host(), outside, protocol) {
-            self.say(News::Block(block));
+            self.say(SessionNews::Block(block));
         }
         Some(record)
     }
@@ -432,7 +432,7 @@ impl Sessions {
             }
         }
         table.sweep(&mut Sweep::default(), usize::MAX, |_, way| {
-            if way.marks.has(Marks::INWARD) { Fate::Keep } else { Fate::Rearm }
+            if way.marks.has(Marks::INWARD) { SweepAction::Keep } else { SweepAction::Rearm }
         });
     }
 

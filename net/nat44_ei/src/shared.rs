@@ -10,18 +10,18 @@ use shoal_infra::Published;
 use shoal_interface::{IfTable, MAX_INTERFACES, SwIfIndex};
 use shoal_nat::Kind;
 use shoal_nat44::counters::{PathCounters, set_gauge};
-use shoal_nat44::news::{Exhausted, NewsChannel};
 use shoal_nat44::reach::Reach;
+use shoal_nat44::session_events::{Exhausted, NewsChannel};
 use shoal_reassembly::L4;
 use shoal_syslog::Gate;
 
 use crate::blocks::BlockEvent;
 use crate::config::Config;
-use crate::sessions::{Event, News, Record, Sessions};
+use crate::sessions::{Event, Record, SessionNews, Sessions};
 
 /// What a thread tells the main thread.
 #[derive(Clone, Copy, Debug)]
-pub enum Told {
+pub enum ThreadEvent {
     /// Something happened to a session.
     Session {
         /// The thread.
@@ -39,19 +39,19 @@ pub enum Told {
     Changed,
 }
 
-impl Told {
+impl ThreadEvent {
     /// What a thread has to tell.
-    pub fn of(thread: usize, news: News) -> Told {
+    pub fn of(thread: usize, news: SessionNews) -> ThreadEvent {
         match news {
-            News::Session(event, record) => Told::Session { thread, event, record },
-            News::Block(block) => Told::Block(block),
+            SessionNews::Session(event, record) => ThreadEvent::Session { thread, event, record },
+            SessionNews::Block(block) => ThreadEvent::Block(block),
         }
     }
 }
 
-impl From<Exhausted> for Told {
+impl From<Exhausted> for ThreadEvent {
     fn from(what: Exhausted) -> Self {
-        Told::Exhausted(what)
+        ThreadEvent::Exhausted(what)
     }
 }
 
@@ -130,7 +130,7 @@ pub struct Shared {
     /// What the first fragment says.
     pub words: SlotKey<L4>,
     /// What happens, for the main thread.
-    pub news: NewsChannel<Told>,
+    pub news: NewsChannel<ThreadEvent>,
 }
 
 impl Shared {
@@ -138,7 +138,7 @@ impl Shared {
         counters: &Counters,
         reach: Reach,
         (interfaces, words): (IfTable, SlotKey<L4>),
-        (gate, tell): (Gate, Sender<Told>),
+        (gate, tell): (Gate, Sender<ThreadEvent>),
     ) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Shared {
             config: Published::new(Config::default()),
@@ -162,7 +162,7 @@ impl Shared {
         }
         let are_wanted = self.news.are_wanted();
         for news in sessions.events.drain(..).filter(|_| are_wanted) {
-            self.news.send(Told::of(thread, news));
+            self.news.send(ThreadEvent::of(thread, news));
         }
     }
 }

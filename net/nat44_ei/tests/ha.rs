@@ -76,7 +76,7 @@ fn the_other_router_hears_of_sessions_and_answers() {
     bed.advance(10);
     assert_eq!(sent(&bed).len(), 0);
     assert_eq!(counter(&bed, "retry-count"), 0);
-    // One that ends, and one that is used, are told within a second.
+    // One that ends, and one that is used, are sent within a second.
     bed.nat().del_session(("10.0.0.2".parse().unwrap(), 1), true, UDP, 0).unwrap();
     bed.advance(2);
     let mut told = sent(&bed);

@@ -39,7 +39,7 @@ fn a_router_between_host_and_nat_is_not_seen_outside() {
     bed.send_inside(icmp_error(&of, &answer[14..]));
     let told = bed.outside.received_one();
     assert_eq!(told[26..30], ip(SHARED).to_be_bytes(), "RFC 5508, REQ-5");
-    let inner = shoal_nat::Seen::read(&told[42..]).unwrap().tuple;
+    let inner = shoal_nat::ParsedPacket::read(&told[42..]).unwrap().tuple;
     assert_eq!(inner, to.reversed());
     assert_eq!(checksum(&told[34..]), 0);
 }
@@ -55,7 +55,7 @@ fn an_error_between_two_hosts_is_translated_twice() {
     bed.send_inside(icmp_error(&of, &came[14..]));
     let told = bed.inside.received_one();
     assert_eq!(told[26..34], [ip(SHARED).to_be_bytes(), ip("10.0.0.2").to_be_bytes()].concat());
-    let inner = shoal_nat::Seen::read(&told[42..]).unwrap().tuple;
+    let inner = shoal_nat::ParsedPacket::read(&told[42..]).unwrap().tuple;
     assert_eq!(inner, asked);
     assert_eq!(checksum(&told[34..]), 0);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use shoal_nat::Tuple;
 use shoal_nat::tuple::{ICMP, TCP, UDP};
-use shoal_nat44_ei::way::replace;
+use shoal_nat44_ei::session_direction::replace;
 use shoal_testkit::Rng;
 
 use crate::common::{Bed, bed, ip, read, spec};

@@ -85,7 +85,7 @@ pub static COMMANDS: &[Command] = &[
 pub static ARG_TYPES: &[ArgType] = &[
     ArgType::new("nat64-protocol", "tcp, udp, icmp or a number", check::<Protocol>)
         .complete(|_, _| NAMES.iter().map(|(_, name)| (*name).to_owned()).collect()),
-    ArgType::new("nat64-which", "all, tcp, udp, icmp or unknown", check::<Which>).complete(|_, _| {
+    ArgType::new("nat64-which", "all, tcp, udp, icmp or unknown", check::<ShowFilter>).complete(|_, _| {
         ["all", "tcp", "udp", "icmp", "unknown"].iter().map(|name| (*name).to_owned()).collect()
     }),
 ];
@@ -110,41 +110,41 @@ impl FromArg for Protocol {
 
 /// Which bindings or sessions are wanted.
 #[derive(Clone, Copy)]
-enum Which {
+enum ShowFilter {
     All,
     Of(u8),
     Unknown,
 }
 
-impl FromArg for Which {
+impl FromArg for ShowFilter {
     fn from_arg(text: &str, _: &Control) -> Result<Self, Expected> {
         match text {
-            "all" => Ok(Which::All),
-            "unknown" => Ok(Which::Unknown),
+            "all" => Ok(ShowFilter::All),
+            "unknown" => Ok(ShowFilter::Unknown),
             _ => {
                 let named = NAMES.iter().find(|(_, name)| *name == text);
                 let expected = || Expected::new("all, tcp, udp, icmp or unknown");
-                named.map(|(number, _)| Which::Of(*number)).ok_or_else(expected)
+                named.map(|(number, _)| ShowFilter::Of(*number)).ok_or_else(expected)
             }
         }
     }
 }
 
-impl Which {
+impl ShowFilter {
     fn has(self, protocol: u8) -> bool {
         match self {
-            Which::All => true,
-            Which::Of(only) => only == protocol,
-            Which::Unknown => !NAMES.iter().any(|(number, _)| *number == protocol),
+            ShowFilter::All => true,
+            ShowFilter::Of(only) => only == protocol,
+            ShowFilter::Unknown => !NAMES.iter().any(|(number, _)| *number == protocol),
         }
     }
 
     /// Between `NAT64` and what follows.
     fn word(self) -> String {
         match self {
-            Which::All => String::new(),
-            Which::Of(protocol) => format!("{} ", protocol_name(protocol)),
-            Which::Unknown => "unknown ".to_owned(),
+            ShowFilter::All => String::new(),
+            ShowFilter::Of(protocol) => format!("{} ", protocol_name(protocol)),
+            ShowFilter::Unknown => "unknown ".to_owned(),
         }
     }
 }
@@ -371,7 +371,7 @@ struct BindingsView {
 }
 
 fn show_bindings(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let (nat, which): (_, Which) = (nat(control)?, args.get("which")?);
+    let (nat, which): (_, ShowFilter) = (nat(control)?, args.get("which")?);
     let view = |bound: Bound| BindingView {
         host: bound.inside.address,
         host_port: bound.inside.port,
@@ -426,7 +426,7 @@ struct SessionsView {
 }
 
 fn show_sessions(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let (nat, which): (_, Which) = (nat(control)?, args.get("which")?);
+    let (nat, which): (_, ShowFilter) = (nat(control)?, args.get("which")?);
     let view = |record: Record| {
         let Record { inside, outside, remote: (remote, remote_port), .. } = record;
         SessionView {

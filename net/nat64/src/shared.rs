@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::sessions::{Record, Sessions};
 
 /// A session began (`true`) or ended.
-pub type Told = (bool, Record);
+pub type SessionEvent = (bool, Record);
 
 /// Packets of one direction, by interface.
 pub struct WayCounters {
@@ -85,7 +85,7 @@ pub struct Shared {
     fib: FibTables,
     adjacencies: AdjTable,
     gate: Gate,
-    tell: Sender<Told>,
+    tell: Sender<SessionEvent>,
 }
 
 impl Shared {
@@ -93,7 +93,7 @@ impl Shared {
         counters: &Counters,
         (interfaces, words): (IfTable, SlotKey<L4>),
         (fib, adjacencies): (FibTables, AdjTable),
-        (gate, tell): (Gate, Sender<Told>),
+        (gate, tell): (Gate, Sender<SessionEvent>),
     ) -> io::Result<Arc<Self>> {
         let total = |what: &str| {
             let counter = counters.simple(&format!("/nat64/total-{what}"), 1)?;

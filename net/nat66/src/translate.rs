@@ -7,7 +7,7 @@ use shoal_nat::{End, Ip6Seen, Sum};
 
 use crate::config::{Config, Pair};
 
-/// Whether the packet's way ends here: its sender is told by the address it has.
+/// Whether the packet's way ends here: its sender gets an error by the address it has.
 #[inline(always)]
 pub fn is_expiring(pkt: &Packet<'_>) -> bool {
     pkt.data().get(7).is_some_and(|hop_limit| *hop_limit <= 1)

@@ -1,6 +1,6 @@
 //! What threads keep of a NAT, and what becomes of it when workers come and go.
 //!
-//! A kind of NAT implements [`Kept`] for the sessions of one thread; [`Keeping`] is its state in the graph.
+//! A kind of NAT implements [`SessionStore`] for the sessions of one thread; [`SessionStores`] is its state in the graph.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use shoal_graph::clock::Time;
 use shoal_graph::{FrameCx, NoError, NoNext, Shares, Stateful};
 
 /// The sessions of one thread.
-pub trait Kept: Sized + Send + 'static {
+pub trait SessionStore: Sized + Send + 'static {
     /// Name of the node under which sessions end.
     const TIMER: &'static str;
     /// A session, as it goes from thread to thread.
@@ -55,17 +55,17 @@ pub trait Kept: Sized + Send + 'static {
 }
 
 /// What threads keep, and how.
-pub struct Keeping<S: Kept> {
+pub struct SessionStores<S: SessionStore> {
     shared: Arc<S::Shared>,
     /// Whether threads that come have sessions.
     on: AtomicBool,
     workers: Mutex<Vec<usize>>,
 }
 
-impl<S: Kept> Keeping<S> {
+impl<S: SessionStore> SessionStores<S> {
     /// Nothing is kept until it is [switched on](Self::set).
     pub fn new(shared: Arc<S::Shared>) -> Self {
-        Keeping { shared, on: AtomicBool::new(false), workers: Mutex::new(vec![0]) }
+        SessionStores { shared, on: AtomicBool::new(false), workers: Mutex::new(vec![0]) }
     }
 
     /// Whether threads that come have sessions.
@@ -89,7 +89,7 @@ impl<S: Kept> Keeping<S> {
     }
 }
 
-impl<S: Kept> Stateful for Keeping<S> {
+impl<S: SessionStore> Stateful for SessionStores<S> {
     const NAME: &'static str = S::TIMER;
     type Next = NoNext;
     type Error = NoError;

@@ -11,7 +11,7 @@ pub trait Address: Copy + Ord + fmt::Debug + fmt::Display + Into<IpAddr> + Send 
     fn is_host(self) -> bool;
     /// How many addresses there are from this one on, itself among them; no more than can be counted.
     fn rest(self) -> u32;
-    /// The `n`th address behind this one; beyond the last it begins anew.
+    /// The `n`th address behind this one; beyond the last it starts at the first.
     fn plus(self, n: u32) -> Self;
 }
 

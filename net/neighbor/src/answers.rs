@@ -1,4 +1,4 @@
-//! Who is told of each answer that a station gives, whether it was asked for or not.
+//! Observers of each answer that a station gives, whether it was asked for or not.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use shoal_interface::SwIfIndex;
 use shoal_module::Control;
 use shoal_wire::MacAddress;
 
-/// A station said that it has an address.
+/// A station claimed an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// The link.
@@ -21,7 +21,7 @@ pub struct Answer {
 
 type Listener = Rc<dyn Fn(&Answer)>;
 
-/// All answers of all families. The same one a thousand times is told a few times only.
+/// All answers of all families. The same one a thousand times is reported a few times only.
 #[derive(Default)]
 pub struct Answers {
     listeners: RefCell<Vec<(u64, Listener)>>,

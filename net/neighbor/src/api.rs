@@ -37,7 +37,7 @@ pub static API: ApiPart = ApiPart {
     ],
 };
 
-/// What is said of a neighbour besides its addresses: any of its bits.
+/// Flags of a neighbour besides its addresses: any of its bits.
 #[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[value(open)]
 #[entry("IP_API_NEIGHBOR_FLAG_NONE", 0)]
@@ -332,15 +332,15 @@ impl Request for IpNeighborFlush {
 
 /// Which neighbours a client wants to know of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Which {
+struct NeighbourFilter {
     interface: Option<SwIfIndex>,
     address: Option<IpAddr>,
 }
 
-impl Which {
+impl NeighbourFilter {
     fn new(call: &Call, interface: InterfaceIndex, address: IpAddr) -> Result<Self, Retval> {
         let address = (!address.is_unspecified()).then_some(address);
-        Ok(Which { interface: one_or_all(call, interface)?, address })
+        Ok(NeighbourFilter { interface: one_or_all(call, interface)?, address })
     }
 
     fn has(self, change: &Change) -> bool {
@@ -349,11 +349,11 @@ impl Which {
     }
 }
 
-/// Who wants to know of neighbours, by the event they get.
+/// Clients that want events of neighbours, by event.
 #[derive(Default)]
 struct Watchers {
-    v1: Subscribers<Which>,
-    v2: Subscribers<Which>,
+    v1: Subscribers<NeighbourFilter>,
+    v2: Subscribers<NeighbourFilter>,
 }
 
 /// What a client wants to know of, for display.
@@ -367,7 +367,7 @@ pub(crate) struct Watched {
 /// What all clients want to know of.
 pub(crate) fn watched(control: &Control) -> Vec<Watched> {
     let Ok(watchers) = control.get::<Watchers>() else { return Vec::new() };
-    let row = |(client, pid, which): (ClientIndex, u32, Which)| Watched {
+    let row = |(client, pid, which): (ClientIndex, u32, NeighbourFilter)| Watched {
         interface: which.interface,
         address: which.address,
         pid,
@@ -412,7 +412,7 @@ pub struct WantIpNeighborEvents {
 
 impl Request for WantIpNeighborEvents {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        let which = Which::new(call, self.sw_if_index, self.ip)?;
+        let which = NeighbourFilter::new(call, self.sw_if_index, self.ip)?;
         let watchers = call.get::<Watchers>().map_err(|_| Retval::UNSPECIFIED)?;
         watchers.v1.set(call, self.pid, which, self.enable)
     }
@@ -441,7 +441,7 @@ pub struct WantIpNeighborEventsV2 {
 
 impl Request for WantIpNeighborEventsV2 {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        let which = Which::new(call, self.sw_if_index, self.ip)?;
+        let which = NeighbourFilter::new(call, self.sw_if_index, self.ip)?;
         let watchers = call.get::<Watchers>().map_err(|_| Retval::UNSPECIFIED)?;
         watchers.v2.set(call, self.pid, which, self.enable)
     }

@@ -1,4 +1,4 @@
-//! Who is told when neighbours come, change and go.
+//! Observers of neighbours that come, change and go.
 
 use std::cell::RefCell;
 use std::net::IpAddr;

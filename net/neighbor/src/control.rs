@@ -77,9 +77,9 @@ pub struct Info<A> {
     pub neighbour: Neighbour,
     /// How long ago it was last confirmed.
     pub age: Duration,
-    /// How sure it is that it is there; `None` when the protocol does not doubt, or the operator said so.
+    /// How sure it is that it is there; `None` when the protocol does not doubt, or for an operator's entry.
     pub state: Option<State>,
-    /// What it said it is.
+    /// The role that it announced.
     pub role: Role,
 }
 
@@ -163,7 +163,7 @@ impl<P: Protocol> Neighbours<P> {
         }
     }
 
-    /// Some addresses of an interface are no longer on its link: whoever was learnt there is forgotten.
+    /// Some addresses of an interface are no longer on its link: neighbours that were learnt there are forgotten.
     pub fn leave(&self, interface: SwIfIndex, gone: impl Fn(P::Addr) -> bool) {
         self.forget(|key, n| key.0 == interface && gone(key.1) && n.origin == Origin::Dynamic);
         self.give_up(|key| key.0 == interface && gone(key.1), NotSent::Gone);
@@ -229,8 +229,8 @@ impl<P: Protocol> Neighbours<P> {
         self.installed.borrow().get(&key).is_some_and(|i| i.given == Some(i.known.mac))
     }
 
-    /// A station said which address it has; `state` is how sure that makes us that packets reach it, `proof` whether
-    /// it answered us. A static entry stays as it is.
+    /// A station claimed an address; `state` is how sure that makes us that packets reach it, `proof` whether it
+    /// answered us. A static entry stays as it is.
     ///
     /// # Errors
     /// As [`Neighbours::set`], but that a static entry is no error.
@@ -414,7 +414,7 @@ impl<P: Protocol> Neighbours<P> {
         let mine = |i: SwIfIndex| interface.is_none_or(|only| only == i);
         self.forget(|key, n| mine(key.0) && (which == Flush::All || n.origin == Origin::Dynamic));
         self.give_up(|key| mine(key.0), NotSent::Gone);
-        // Whoever is looked for again deserves to be tried.
+        // A neighbour that is looked for again deserves to be tried.
         self.revive_all(|key| mine(key.0));
     }
 

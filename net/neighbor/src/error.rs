@@ -35,7 +35,7 @@ pub enum NeighbourError {
     /// No such neighbour.
     #[error("no neighbour {0} on {1}")]
     NoNeighbour(IpAddr, String),
-    /// Nobody looks for neighbours of this family.
+    /// No protocol looks for neighbours of this family.
     #[error("no protocol finds {0} neighbours here")]
     NoProtocol(Family),
     /// No host can have the address.

@@ -30,7 +30,7 @@ pub use changes::{Change, Changes, Event};
 pub use control::{Flush, Info, MOST_HELD_EACH, Neighbours, NewLimits, Role, State};
 pub use error::NeighbourError;
 pub use families::{AnyNeighbours, Families};
-pub use protocol::{Protocol, Question, Silent, Timing};
+pub use protocol::{Protocol, Question, SilentPolicy, Timing};
 
 use std::rc::Rc;
 

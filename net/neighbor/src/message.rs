@@ -22,7 +22,7 @@ pub struct Waiting<A> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum NotSent {
-    /// Nobody answered.
+    /// No answer came.
     Silent = 0,
     /// Too many packets wait.
     Refused = 1,

@@ -36,12 +36,12 @@ pub struct Timing {
     /// How long a neighbour whose packets are sent without a confirmation may take to confirm.
     pub delay: Duration,
     /// What becomes of one that does not answer.
-    pub silent: Silent,
+    pub silent: SilentPolicy,
 }
 
 /// What becomes of a neighbour that is known and does not answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Silent {
+pub enum SilentPolicy {
     /// It is forgotten (RFC 4861 7.3.3).
     Goes,
     /// It stays while entries do not age: there are stations that speak IPv4 and answer no ARP.

@@ -18,7 +18,7 @@ use shoal_wire::MacAddress;
 pub enum Origin {
     /// The operator says so, whatever the network says.
     Static,
-    /// The neighbour said so.
+    /// From the neighbour's own messages.
     Dynamic,
 }
 
@@ -32,12 +32,12 @@ pub enum FibEntry {
     Unwanted,
 }
 
-/// How it is known that a station is there at all. Whoever is on the link can say that others are; what answers our own
-/// questions outlasts what was only said.
+/// How it is known that a station is there at all. A host on the link can claim that others are there; answers to our
+/// own questions outlast such claims.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
-    /// Somebody said so.
+    /// A claim of some host.
     Said,
     /// It answered a question of ours, or the operator entered it.
     Answered,
@@ -75,7 +75,7 @@ pub struct Limits {
     pub entries: usize,
     /// Most dynamic entries of one interface; 0: no limit but that of all.
     pub interface_entries: usize,
-    /// A dynamic entry not confirmed for so long is asked for again, and removed if nobody answers; zero: never.
+    /// A dynamic entry not confirmed for so long is asked for again, and removed without an answer; zero: never.
     pub age: Duration,
     /// What happens when it is full.
     pub when_full: WhenFull,
@@ -161,7 +161,7 @@ impl<A: Ord + Copy> Table<A> {
         self.entries.range((from, Bound::Unbounded)).map(|(key, neighbour)| (*key, *neighbour))
     }
 
-    /// Stores what is said of a neighbour.
+    /// Stores the facts of a neighbour.
     ///
     /// # Errors
     /// The entry is static and the fact is not, or there is no room; nothing is changed then.
@@ -190,8 +190,8 @@ impl<A: Ord + Copy> Table<A> {
     }
 
     /// Makes room for one entry on an interface, at the cost of the interface itself if possible: a flood on one
-    /// link must not make the router forget the stations on others. Entries that never answered go first, so that
-    /// whoever makes up stations drives out those he made up.
+    /// link must not make the router forget the stations on others. Entries that never answered go first, so that a
+    /// host that makes up stations drives out those that it made up.
     fn make_room(&mut self, interface: SwIfIndex, new: &Neighbour) -> Result<Option<Key<A>>, Refused> {
         let Limits { entries, interface_entries, when_full, .. } = self.limits;
         let full = entries != 0 && self.entries.len() >= entries;
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn another_station_proves_itself_anew() {
+    fn another_station_proves_itself_again() {
         let mut table = Table::default();
         table.store(key(1, 1), answered(1, 0)).unwrap();
         table.store(key(1, 1), said(1, 1, NEW)).unwrap();

@@ -56,7 +56,7 @@ mod tests {
         let throttle = Throttle::new(Duration::from_millis(100));
         assert_eq!((0..3).map(|_| throttle.hit(0, 7, at(5))).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(throttle.hit(1, 7, at(5)), 0, "another thread counts for itself");
-        assert_eq!(throttle.hit(0, 7, at(100)), 0, "the next interval begins anew");
+        assert_eq!(throttle.hit(0, 7, at(100)), 0, "the next interval starts from zero");
         for _ in 0..300 {
             throttle.hit(0, 7, at(100));
         }

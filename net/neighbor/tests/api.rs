@@ -72,7 +72,7 @@ fn neighbours_of_both_families_are_entered_dumped_and_forgotten() {
         assert_eq!(set(&call, false, other), Err(Retval::NO_SUCH_ENTRY));
         assert_eq!(dump(&call, af, ALL), []);
     }
-    // Packets go where the API said.
+    // Packets go where the API set them.
     set(&call, true, neighbor(&port, "10.0.0.9", STATIC)).unwrap();
     let IpAddr::V4(nine) = ip("10.0.0.9") else { return };
     port.received();
@@ -175,7 +175,7 @@ fn clients_are_told_of_neighbours_they_want_to_know_of() {
     assert_eq!(seen(&all), [(1, six), (1, four), (2, six)]);
     let events: Vec<_> = old.events::<IpNeighborEvent>().into_iter().map(|e| e.neighbor).collect();
     assert_eq!(events, [six, four]);
-    // What the network says is told, too.
+    // Claims from the network are reported, too.
     router.send(&port, PacketBuilder::arp_request(PEER_MAC, shoal_testkit::PEER, US).build());
     assert_eq!(seen(&all).len(), 1);
     want(ip("0.0.0.0"), false).handle(&all.call(&router)).unwrap();

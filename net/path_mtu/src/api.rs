@@ -68,19 +68,19 @@ struct IpPathMtuGetReply {
     cursor: u32,
 }
 
-/// How long packets to a host may be: what was said or what was learnt, the lesser of both.
+/// How long packets to a host may be: the configured or the learnt size, the lesser of both.
 #[derive(Message)]
 #[message(reply)]
 struct IpPathMtuDetails {
     pmtu: IpPathMtu,
 }
 
-/// Says that all path MTUs will be said again. Those that are not go at `ip_path_mtu_replace_end`.
+/// Announces that all path MTUs will be sent again. Those that are not go at `ip_path_mtu_replace_end`.
 #[derive(Message)]
 #[message(request)]
 struct IpPathMtuReplaceBegin {}
 
-/// Forgets the path MTUs that were not said since `ip_path_mtu_replace_begin`.
+/// Forgets the path MTUs that were not sent since `ip_path_mtu_replace_begin`.
 #[derive(Message)]
 #[message(request)]
 struct IpPathMtuReplaceEnd {}

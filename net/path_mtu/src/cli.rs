@@ -81,9 +81,9 @@ fn learning(control: &Control, args: &Args) -> Result<Output, CliError> {
     Ok(Output::none())
 }
 
-/// What an error said, in seconds.
+/// What an error reported, in seconds.
 #[derive(Serialize)]
-struct Heard {
+struct EchoAnswer {
     mtu: u16,
     age: u64,
     expires: u64,
@@ -94,16 +94,16 @@ struct Row {
     table: u32,
     peer: IpAddr,
     mtu: u16,
-    learnt: Option<Heard>,
+    learnt: Option<EchoAnswer>,
 }
 
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Shown(Vec<Row>);
 
-fn heard(learnt: Learnt, now: Time) -> Heard {
+fn heard(learnt: Learnt, now: Time) -> EchoAnswer {
     let Learnt { mtu, at, until } = learnt;
-    Heard { mtu, age: now.since(at).as_secs(), expires: until.since(now).as_secs() }
+    EchoAnswer { mtu, age: now.since(at).as_secs(), expires: until.since(now).as_secs() }
 }
 
 fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
@@ -123,7 +123,7 @@ impl fmt::Display for Shown {
         for Row { table, peer, mtu, learnt } in &self.0 {
             write!(f, "{peer} table:{table} pmtu:{mtu}")?;
             match learnt {
-                Some(Heard { mtu, age, expires }) => {
+                Some(EchoAnswer { mtu, age, expires }) => {
                     writeln!(f, " learnt:{mtu} age:{age}s expires:{expires}s")?;
                 }
                 None => writeln!(f)?,

@@ -19,7 +19,7 @@ mod learn;
 pub(crate) use learn::State;
 pub use learn::{Learning, Learnt, MOST_LEARNT};
 
-/// Most path MTUs that are said.
+/// Most configured path MTUs.
 pub(crate) const MOST: usize = 65_536;
 
 /// One path MTU.
@@ -31,7 +31,7 @@ pub struct PathMtu {
     pub peer: IpAddr,
     /// The longest packet on the way there.
     pub mtu: u16,
-    /// What errors said of it, if any did.
+    /// What errors reported of it, if any did.
     pub learnt: Option<Learnt>,
 }
 
@@ -42,7 +42,7 @@ type Key = (u32, IpAddr);
 #[derive(Clone, Copy)]
 struct Known {
     fib: FibIndex,
-    /// What an operator or a client said.
+    /// The size that an operator or a client configured.
     said: Option<u16>,
     learnt: Option<Learnt>,
 }
@@ -59,9 +59,9 @@ pub struct PathMtus {
     graph: Rc<Graph>,
     fib: Rc<Fib>,
     all: RefCell<BTreeMap<Key, Known>>,
-    /// How many of them were said.
+    /// How many of them are configured.
     said: Cell<usize>,
-    /// Those not said again since a replacement began.
+    /// Those not sent again since a replacement began.
     stale: RefCell<Option<BTreeSet<Key>>>,
     learning: RefCell<learn::State>,
 }
@@ -94,7 +94,7 @@ impl PathMtus {
     }
 
     /// Packets to a host are no longer than `mtu` from now on: IPv4 ones are cut, where they may be, and the senders of
-    /// others are told.
+    /// others get an error.
     ///
     /// # Errors
     /// The value is out of range, the address is no host's, or there is no such table; nothing is changed then.
@@ -118,8 +118,7 @@ impl PathMtus {
         Ok(())
     }
 
-    /// The way to a host carries what its links carry, as far as anybody knows: what was said and what was learnt is
-    /// forgotten.
+    /// The way to a host carries what its links carry, as far as is known: configured and learnt sizes are forgotten.
     ///
     /// # Errors
     /// There is no path MTU to it.
@@ -134,12 +133,12 @@ impl PathMtus {
         self.write(key, Known { said: None, learnt: None, ..known })
     }
 
-    /// How many were said.
+    /// How many are configured.
     pub(crate) fn said(&self) -> usize {
         self.said.get()
     }
 
-    /// Counts who was said and who is to be forgotten, when what is known of a host changes.
+    /// Counts which are configured and which are to be forgotten, when the facts of a host change.
     fn account(&self, key: Key, old: Option<&Known>, new: Option<&Known>) {
         let said = |known: Option<&Known>| usize::from(known.is_some_and(|k| k.said.is_some()));
         self.said.set((self.said.get() + said(new)).saturating_sub(said(old)));
@@ -184,7 +183,7 @@ impl PathMtus {
         all.iter().filter_map(row).collect()
     }
 
-    /// Those an operator or a client has said: table, host and the longest packet.
+    /// Those an operator or a client has configured: table, host and the longest packet.
     pub fn all_said(&self) -> Vec<(u32, IpAddr, u16)> {
         self.forget_tables();
         let said = |((table, peer), known): (&Key, &Known)| Some((*table, *peer, known.said?));
@@ -204,14 +203,14 @@ impl PathMtus {
         }
     }
 
-    /// Whoever knows all path MTUs begins to say them again. What was learnt is not concerned.
+    /// A client that knows all path MTUs begins to send them again. What was learnt is not concerned.
     pub fn replace_begin(&self) {
         let all = self.all.borrow();
         let said = all.iter().filter(|(_, known)| known.said.is_some()).map(|(key, _)| *key);
         *self.stale.borrow_mut() = Some(said.collect());
     }
 
-    /// All are said: what was not said again goes.
+    /// All are sent: what was not sent again goes.
     ///
     /// # Errors
     /// A table refused; the rest goes all the same.

@@ -30,7 +30,7 @@ use shoal_interface::Interfaces;
 use shoal_module::{Capacity, Control, InitError, Module};
 use shoal_wire::Icmp6Type;
 
-use node::{Eye, Fact, Ip4TooBig, Ip6TooBig, Wanted};
+use node::{ErrorReader, Fact, Ip4TooBig, Ip6TooBig, Wanted};
 
 /// News of nodes that wait for the control plane; more are lost and counted.
 const CHANNEL: usize = 256;
@@ -63,7 +63,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let (tell, heard) = channel(CHANNEL);
     let interfaces = control.get::<Interfaces>()?;
     let wanted = Wanted::default();
-    let eye = || Eye {
+    let eye = || ErrorReader {
         interfaces: interfaces.table(),
         wanted: wanted.clone(),
         limiter: Arc::new(Limiter::new(RATE)),

@@ -12,7 +12,7 @@ use crate::node::Fact;
 pub(crate) async fn learn(all: Rc<PathMtus>, processes: Rc<Processes>, said: Receiver<Fact>) {
     loop {
         all.tick();
-        // An error means that nobody is left to say anything.
+        // An error means that there is no sender left.
         let heard = async { said.recv().await.map(Some).map_err(drop) };
         let next = match all.deadline() {
             Some(due) => {

@@ -1,4 +1,4 @@
-//! What rebuilds path MTUs that were said. Those that were learnt are learnt again.
+//! What rebuilds configured path MTUs. Those that were learnt are learnt again.
 
 use shoal_module::{Control, Phase, Running};
 

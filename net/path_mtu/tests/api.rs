@@ -9,7 +9,7 @@ use shoal_module::api::ApiPart;
 use shoal_path_mtu::PathMtus;
 use shoal_path_mtu::api::IP;
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
-use shoal_testkit::{Asker, Router};
+use shoal_testkit::{ApiAsker, Router};
 
 static PARTS: &[&ApiPart] = &[&IP];
 const OK: Retval = Retval(0);
@@ -28,7 +28,7 @@ const MODULES: &[&Module] = &[
     &shoal_path_mtu::MODULE,
 ];
 
-fn update(client: &Asker<'_>, table: u32, peer: IpAddr, mtu: u16) -> Retval {
+fn update(client: &ApiAsker<'_>, table: u32, peer: IpAddr, mtu: u16) -> Retval {
     let mut fields = vec![0; 8];
     fields.extend(table.to_be_bytes());
     fields.push(peer.is_ipv6().into());
@@ -43,7 +43,7 @@ fn update(client: &Asker<'_>, table: u32, peer: IpAddr, mtu: u16) -> Retval {
 }
 
 /// Number, cursor and rows.
-fn get(client: &Asker<'_>, cursor: u32) -> (Retval, u32, Vec<Vec<u8>>) {
+fn get(client: &ApiAsker<'_>, cursor: u32) -> (Retval, u32, Vec<Vec<u8>>) {
     let mut rows = client.ask("ip_path_mtu_get", &cursor.to_be_bytes());
     let reply = rows.pop().unwrap();
     let number = |at: usize| u32::from_be_bytes(reply[at..at + 4].try_into().unwrap());
@@ -64,7 +64,7 @@ fn random_bytes_are_answered() {
 #[test]
 fn they_are_said_told_replaced_and_forgotten() {
     let router = Router::new(MODULES);
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let all = router.get::<PathMtus>();
     assert_eq!(get(&client, 0), (OK, u32::MAX, vec![]));
     for peer in ["192.0.2.1", "2001:db8::1"] {
@@ -95,7 +95,7 @@ fn they_are_said_told_replaced_and_forgotten() {
 #[test]
 fn many_are_told_piece_by_piece() {
     let router = Router::new(MODULES);
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     for n in 0..1200u32 {
         assert_eq!(update(&client, 0, Ipv4Addr::from_bits(0x0a00_0001 + n).into(), 1400), OK);
     }

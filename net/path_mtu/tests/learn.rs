@@ -157,7 +157,7 @@ fn what_an_operator_said_is_a_bound_and_stays() {
     all.update(0, ip("20.0.0.9"), 700).unwrap();
     assert_eq!(known(&router), one("20.0.0.9", 700));
     all.update(0, ip("20.0.0.9"), 1000).unwrap();
-    // Whoever says all path MTUs anew does not mean those that are learnt.
+    // A client that sends all path MTUs again does not mean those that are learnt.
     all.replace_begin();
     all.replace_end().unwrap();
     assert_eq!(known(&router), one("20.0.0.9", 800));
@@ -209,7 +209,7 @@ fn errors_about_nothing_we_can_have_sent_are_not_believed() {
             (quote(us, far, 1400, header - 1), 1300, ""),
             (Vec::new(), 1300, ""),
             (vec![0x55; 64], 1300, ""),
-            // Nobody, a group, and the router itself: the control plane knows.
+            // The unspecified address, a group, and the router itself: the control plane knows.
             (quote(us, none, 1400, 64), 1300, "path mtus heard of"),
             (quote(us, group, 1400, 64), 1300, "path mtus heard of"),
             (quote(us, us, 1400, 64), 1300, "path mtus heard of"),

@@ -1,4 +1,5 @@
-//! Path MTUs through the router: who is cut, who is told, and who is left alone. RFC 1191; RFC 8201.
+//! Path MTUs through the router: which packets are cut, which senders get an error, and which are left alone. RFC 1191;
+//! RFC 8201.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 use std::net::{IpAddr, Ipv6Addr};
@@ -67,7 +68,7 @@ fn packet(a: &Port, to: &str, total: usize, dont_fragment: bool) -> Vec<u8> {
     if dont_fragment { packet.dont_fragment().build() } else { packet.build() }
 }
 
-/// What the sender is told of the MTU.
+/// The MTU in the error to the sender.
 fn told(a: &Port) -> Option<u32> {
     let all = a.received();
     let frame = all.first()?;
@@ -226,8 +227,8 @@ fn impossible_ones_are_refused_with_the_nearest() {
         "path MTU 67 to 10.0.1.2 is not possible: 68 to 65535, nearest 68"
     );
     assert_eq!(refused("2001:db8::2", 1279).nearest(), Some(1280));
-    for nobody in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "127.0.0.1", "::", "ff02::1", "fe80::1"] {
-        assert!(matches!(refused(nobody, 1400), PathMtuError::NotAHost(_)), "{nobody}");
+    for no_host in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "127.0.0.1", "::", "ff02::1", "fe80::1"] {
+        assert!(matches!(refused(no_host, 1400), PathMtuError::NotAHost(_)), "{no_host}");
     }
     assert!(matches!(all.update(7, ip("10.0.1.2"), 1400), Err(PathMtuError::Fib(_))));
     assert!(all.list().is_empty());

@@ -7,7 +7,7 @@ use shoal_interface::SwIfIndex;
 use shoal_message::{InterfaceIndex, Message, Retval, Text};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Folder, Request};
 
-use crate::{PcapTrace, Wish};
+use crate::{CaptureSettings, PcapTrace};
 
 /// The messages.
 pub static API: ApiPart = ApiPart {
@@ -81,7 +81,7 @@ impl Request for PcapTraceOn {
     fn handle(self, call: &Call) -> Result<(), Retval> {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let interface = SwIfIndex(self.sw_if_index.0);
-        Ok(trace(call)?.start(Wish {
+        Ok(trace(call)?.start(CaptureSettings {
             rx: self.capture_rx,
             tx: self.capture_tx,
             drop: self.capture_drop,

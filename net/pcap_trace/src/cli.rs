@@ -5,7 +5,7 @@ use shoal_interface::InterfaceArg;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::{DispatchStatus, DispatchTrace, PcapTrace, Wish};
+use crate::{CaptureSettings, DispatchStatus, DispatchTrace, PcapTrace};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -70,8 +70,8 @@ fn trace(control: &Control, args: &Args) -> Result<Output, CliError> {
         let (count, file) = trace.stop()?;
         return Ok(Output::text(written(count, &file)));
     }
-    let default = Wish::default();
-    trace.start(Wish {
+    let default = CaptureSettings::default();
+    trace.start(CaptureSettings {
         rx: args.has("rx"),
         tx: args.has("tx"),
         drop: args.has("drop"),

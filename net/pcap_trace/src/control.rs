@@ -21,7 +21,7 @@ const BYTES: (usize, usize) = (32, 9_000);
 
 /// What is to be captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct CaptureSettings {
     /// Received packets.
     pub rx: bool,
     /// Packets on their way out.
@@ -42,9 +42,9 @@ pub struct Wish {
     pub reason: Option<String>,
 }
 
-impl Default for Wish {
+impl Default for CaptureSettings {
     fn default() -> Self {
-        Wish {
+        CaptureSettings {
             rx: false,
             tx: false,
             drop: false,
@@ -59,7 +59,7 @@ impl Default for Wish {
 }
 
 struct Running {
-    wish: Wish,
+    wish: CaptureSettings,
     path: PathBuf,
 }
 
@@ -128,7 +128,7 @@ impl PcapTrace {
         }
     }
 
-    fn switch(&self, wish: &Wish, index: SwIfIndex, on: bool) -> Result<(), PcapTraceError> {
+    fn switch(&self, wish: &CaptureSettings, index: SwIfIndex, on: bool) -> Result<(), PcapTraceError> {
         for (wanted, arc, node) in
             [(wish.rx, DEVICE_INPUT_ARC, PcapRx::NAME), (wish.tx, OUTPUT_ARC, PcapTx::NAME)]
         {
@@ -139,7 +139,7 @@ impl PcapTrace {
         Ok(())
     }
 
-    fn switch_all(&self, wish: &Wish, on: bool) -> Result<(), PcapTraceError> {
+    fn switch_all(&self, wish: &CaptureSettings, on: bool) -> Result<(), PcapTraceError> {
         let indices = wish.interface.map_or_else(|| self.interfaces.indices(), |only| vec![only]);
         indices.into_iter().try_for_each(|index| self.switch(wish, index, on))
     }
@@ -148,7 +148,7 @@ impl PcapTrace {
     ///
     /// # Errors
     /// One runs, or what is asked for cannot be.
-    pub fn start(&self, wish: Wish) -> Result<(), PcapTraceError> {
+    pub fn start(&self, wish: CaptureSettings) -> Result<(), PcapTraceError> {
         if self.running.borrow().is_some() {
             return Err(PcapTraceError::Runs);
         }
@@ -236,7 +236,7 @@ impl PcapTrace {
     }
 }
 
-fn sides(wish: &Wish) -> Vec<&'static str> {
+fn sides(wish: &CaptureSettings) -> Vec<&'static str> {
     let all = [(wish.rx, "rx"), (wish.tx, "tx"), (wish.drop, "drop")];
     all.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect()
 }
@@ -253,7 +253,7 @@ pub(crate) fn range(
     Err(PcapTraceError::Range { what, value, least, most })
 }
 
-fn path(folder: &Path, wish: &Wish) -> Result<PathBuf, PcapTraceError> {
+fn path(folder: &Path, wish: &CaptureSettings) -> Result<PathBuf, PcapTraceError> {
     let name = wish.file.clone().filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("{}.pcap", sides(wish).concat()));
     Ok(folder.join(file_name(&name)?))

@@ -66,12 +66,12 @@ impl Records {
 }
 
 /// One thread's eyes.
-struct Eyes {
+struct CaptureThread {
     records: Arc<Records>,
     clock: Clock,
 }
 
-impl Observer for Eyes {
+impl Observer for CaptureThread {
     fn before(&mut self, _: NodeIndex, name: &str, packets: Option<Observed<'_>>) {
         let Some(packets) = packets else { return };
         let mut kept = self.records.lock();
@@ -174,7 +174,7 @@ impl DispatchTrace {
         let records = Arc::new(Records { max, kept: Mutex::default() });
         let (shared, clock) = (Arc::clone(&records), self.graph.clock().clone());
         let observation = self.graph.observe_nodes(Arc::new(move |_| {
-            Box::new(Eyes { records: Arc::clone(&shared), clock: clock.clone() })
+            Box::new(CaptureThread { records: Arc::clone(&shared), clock: clock.clone() })
         }))?;
         *self.running.borrow_mut() = Some(Running { observation, records, path });
         Ok(())

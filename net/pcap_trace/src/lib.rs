@@ -13,7 +13,7 @@ mod error;
 pub mod node;
 mod store;
 
-pub use control::{PcapTrace, Status, Wish};
+pub use control::{CaptureSettings, PcapTrace, Status};
 pub use dispatch::{DispatchStatus, DispatchTrace};
 pub use error::PcapTraceError;
 

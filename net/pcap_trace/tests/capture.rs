@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_graph::{FilterFunction, FilterUse};
 use shoal_interface::InterfaceError;
-use shoal_pcap_trace::{PcapTrace, PcapTraceError, Wish};
+use shoal_pcap_trace::{CaptureSettings, PcapTrace, PcapTraceError};
 use shoal_testkit::{PacketBuilder, Port, Router, STACK};
 use shoal_wire::pcap::Reader;
 
@@ -43,7 +43,9 @@ fn received_and_dropped_packets_are_in_the_file_as_they_came() {
     let (mut router, port) = router();
     let trace = router.get::<PcapTrace>();
     for (rx, drop, test) in [(true, false, "rx"), (false, true, "drop")] {
-        trace.start(Wish { rx, drop, max: 2, file: Some(name(test)), ..Wish::default() }).unwrap();
+        trace
+            .start(CaptureSettings { rx, drop, max: 2, file: Some(name(test)), ..CaptureSettings::default() })
+            .unwrap();
         let sent: Vec<_> = (1..=3).map(other).collect();
         for frame in &sent {
             router.send(&port, frame);
@@ -60,7 +62,9 @@ fn received_and_dropped_packets_are_in_the_file_as_they_came() {
 fn interfaces_that_come_while_all_are_captured_are_captured_too() {
     let (mut router, _port) = router();
     let trace = router.get::<PcapTrace>();
-    trace.start(Wish { rx: true, file: Some(name("late")), ..Wish::default() }).unwrap();
+    trace
+        .start(CaptureSettings { rx: true, file: Some(name("late")), ..CaptureSettings::default() })
+        .unwrap();
     let late = router.pg(1);
     router.send(&late, other(9));
     assert_eq!(read(&trace.stop().unwrap().1), [other(9)]);
@@ -78,7 +82,8 @@ fn only_what_the_function_in_use_wants_is_captured_with_a_filter() {
         wants: Arc::new(|bytes| bytes.get(33) == Some(&7)),
     });
     graph.filters().select(FilterUse::Pcap, "last_is_7").unwrap();
-    let wish = Wish { rx: true, filter: true, file: Some(name("filter")), ..Wish::default() };
+    let wish =
+        CaptureSettings { rx: true, filter: true, file: Some(name("filter")), ..CaptureSettings::default() };
     trace.start(wish.clone()).unwrap();
     (1..=9).for_each(|n| router.send(&port, other(n)));
     assert_eq!(read(&trace.stop().unwrap().1), [other(7)]);
@@ -93,7 +98,13 @@ fn long_packets_are_cut_and_other_interfaces_left_out() {
     let trace = router.get::<PcapTrace>();
     let other_port = router.pg(1);
     let interface = Some(port.index());
-    let wish = Wish { rx: true, max_bytes: 32, interface, file: Some(name("cut")), ..Wish::default() };
+    let wish = CaptureSettings {
+        rx: true,
+        max_bytes: 32,
+        interface,
+        file: Some(name("cut")),
+        ..CaptureSettings::default()
+    };
     trace.start(wish).unwrap();
     router.send(&other_port, other(1));
     router.send(&port, other(2));
@@ -104,17 +115,17 @@ fn long_packets_are_cut_and_other_interfaces_left_out() {
 fn what_cannot_be_is_refused_and_nothing_runs_then() {
     let (router, _port) = router();
     let trace = router.get::<PcapTrace>();
-    let rx = || Wish { rx: true, ..Wish::default() };
+    let rx = || CaptureSettings { rx: true, ..CaptureSettings::default() };
     assert!(matches!(trace.stop(), Err(PcapTraceError::Idle)));
-    assert!(matches!(trace.start(Wish::default()), Err(PcapTraceError::NoSide)));
+    assert!(matches!(trace.start(CaptureSettings::default()), Err(PcapTraceError::NoSide)));
     let file = Some("../etc/passwd".to_owned());
-    assert!(matches!(trace.start(Wish { file, ..rx() }), Err(PcapTraceError::FileName(_))));
-    assert!(matches!(trace.start(Wish { max: 0, ..rx() }), Err(PcapTraceError::Range { .. })));
+    assert!(matches!(trace.start(CaptureSettings { file, ..rx() }), Err(PcapTraceError::FileName(_))));
+    assert!(matches!(trace.start(CaptureSettings { max: 0, ..rx() }), Err(PcapTraceError::Range { .. })));
     let interface = Some(shoal_interface::SwIfIndex(77));
-    let wrong = trace.start(Wish { interface, ..rx() });
+    let wrong = trace.start(CaptureSettings { interface, ..rx() });
     assert!(matches!(wrong, Err(PcapTraceError::Interface(InterfaceError::NoIndex(..)))), "{wrong:?}");
     let reason = Some("ethernet-input.no such".to_owned());
-    assert!(matches!(trace.start(Wish { reason, ..rx() }), Err(PcapTraceError::NoReason(_))));
+    assert!(matches!(trace.start(CaptureSettings { reason, ..rx() }), Err(PcapTraceError::NoReason(_))));
     assert_eq!(trace.status(), None);
     trace.start(rx()).unwrap();
     assert!(matches!(trace.start(rx()), Err(PcapTraceError::Runs)));

@@ -47,7 +47,7 @@ impl Sink {
         self.len() == 0
     }
 
-    /// Packets that were lost because nobody took them in time.
+    /// Packets that were lost because no reader took them in time.
     pub fn overrun(&self) -> u64 {
         self.lock().overrun
     }

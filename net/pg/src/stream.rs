@@ -84,7 +84,7 @@ impl StreamSpec {
 pub(crate) struct Shared {
     enabled: AtomicBool,
     sent: AtomicU64,
-    /// Which start of the stream this is, so that its queue begins anew.
+    /// Which start of the stream this is, so that its queue restarts.
     start: AtomicU64,
     pub(crate) limit: AtomicU64,
     rate: AtomicU64,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use shoal_message::{Message, Retval};
 use shoal_module::api::{ApiMessage, ApiPart, Call, ClientIndex, Clients, Folder, Request};
-use shoal_module::cli::{Gone, Reader, Sink};
+use shoal_module::cli::{ClientGone, Reader, Sink};
 
 use crate::echo::Target;
 use crate::ping::{Detail, INTERVALS, Ping};
@@ -64,8 +64,8 @@ struct Silent {
 }
 
 impl Reader for Silent {
-    fn write(&self, _: &str) -> Result<(), Gone> {
-        if self.is_gone() { Err(Gone) } else { Ok(()) }
+    fn write(&self, _: &str) -> Result<(), ClientGone> {
+        if self.is_gone() { Err(ClientGone) } else { Ok(()) }
     }
 
     fn poll_gone(&self, _: &mut Context<'_>) -> Poll<()> {

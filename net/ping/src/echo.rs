@@ -86,7 +86,7 @@ pub struct Target {
 
 /// From where to where.
 #[derive(Clone, Copy)]
-enum Way {
+enum EchoRoute {
     Ip4(Ipv4Addr, Ipv4Addr),
     Ip6(Ipv6Addr, Ipv6Addr),
 }
@@ -96,7 +96,7 @@ pub struct Echo {
     graph: Rc<Graph>,
     target: Target,
     fib: FibIndex,
-    way: Way,
+    way: EchoRoute,
     listener: Listener,
 }
 
@@ -155,11 +155,11 @@ impl Echo {
         let fib = control.get::<Fib>()?.index_of(Family::of(target.address), target.table)?;
         let (way, listener) = match target.address {
             IpAddr::V4(to) => {
-                let way = Way::Ip4(source4(control, &target, to, fib)?, to);
+                let way = EchoRoute::Ip4(source4(control, &target, to, fib)?, to);
                 (way, control.get::<Icmp>()?.listen(ANSWERS)?)
             }
             IpAddr::V6(to) => {
-                let way = Way::Ip6(source6(control, &target, to, fib)?, to);
+                let way = EchoRoute::Ip6(source6(control, &target, to, fib)?, to);
                 (way, control.get::<Icmp6>()?.listen(ANSWERS)?)
             }
         };
@@ -169,8 +169,8 @@ impl Echo {
     /// The address requests come from.
     pub fn source(&self) -> IpAddr {
         match self.way {
-            Way::Ip4(source, _) => source.into(),
-            Way::Ip6(source, _) => source.into(),
+            EchoRoute::Ip4(source, _) => source.into(),
+            EchoRoute::Ip6(source, _) => source.into(),
         }
     }
 
@@ -187,7 +187,7 @@ impl Echo {
     fn bytes(&self, sequence: u16, ttl: u8, now: Time) -> Vec<u8> {
         let id = self.listener.id();
         match self.way {
-            Way::Ip4(src, dst) => {
+            EchoRoute::Ip4(src, dst) => {
                 let echo = Icmp4Echo::new(Icmp4Type::ECHO_REQUEST, id, sequence);
                 let mut message: Vec<u8> = echo.as_bytes().iter().copied().chain(self.data(now)).collect();
                 icmp4::make(&mut message);
@@ -198,7 +198,7 @@ impl Echo {
                 ip.update_checksum();
                 [ip.as_bytes(), &message].concat()
             }
-            Way::Ip6(src, dst) => {
+            EchoRoute::Ip6(src, dst) => {
                 let echo = Icmp6Echo::new(Icmp6Type::ECHO_REQUEST, id, sequence);
                 let mut message: Vec<u8> = echo.as_bytes().iter().copied().chain(self.data(now)).collect();
                 icmp6::make(src, dst, &mut message);
@@ -215,9 +215,9 @@ impl Echo {
     pub fn send(&self, sequence: u16, ttl: u8) -> Result<Time, PingError> {
         let now = self.graph.clock().now();
         let (lookup, link) = match self.way {
-            Way::Ip4(..) => ("ip4-lookup", None),
+            EchoRoute::Ip4(..) => ("ip4-lookup", None),
             // Such an address is looked up by the interface a packet came from, as if it had come from there.
-            Way::Ip6(_, to) => ("ip6-lookup", self.target.source.filter(|_| is_link_local(to))),
+            EchoRoute::Ip6(_, to) => ("ip6-lookup", self.target.source.filter(|_| is_link_local(to))),
         };
         let lookup = self.graph.node(lookup)?;
         let bytes = self.bytes(sequence, ttl, now);

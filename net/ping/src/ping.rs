@@ -7,13 +7,13 @@ use std::time::Duration;
 use futures_lite::future;
 use shoal_graph::clock::Time;
 use shoal_graph::process::Processes;
-use shoal_icmp::{Answer, Heard};
+use shoal_icmp::{Answer, EchoAnswer};
 use shoal_module::Control;
-use shoal_module::cli::{CliError, Gone, Sink};
+use shoal_module::cli::{CliError, ClientGone, Sink};
 
 use crate::echo::{Echo, PingError, Target};
-use crate::text::{Milliseconds, Percent, Said};
-use crate::wait::{Woken, wait};
+use crate::text::{AnswerText, Milliseconds, Percent};
+use crate::wait::{WaitEnd, wait};
 
 /// How long a command waits for the last answers at least, whatever the interval.
 const LAST: Duration = Duration::from_secs(1);
@@ -70,8 +70,8 @@ struct Run<'a> {
 /// Why a ping ended early.
 struct Interrupted;
 
-impl From<Gone> for Interrupted {
-    fn from(_: Gone) -> Self {
+impl From<ClientGone> for Interrupted {
+    fn from(_: ClientGone) -> Self {
         Interrupted
     }
 }
@@ -92,11 +92,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn heard(&mut self, heard: &Heard) -> Result<(), Interrupted> {
-        // Whoever answers twice, or for somebody else, is not heard.
+    fn heard(&mut self, heard: &EchoAnswer) -> Result<(), Interrupted> {
+        // A host that answers twice, or for another host, is not heard.
         let Some(open) = self.open.get_mut(&heard.sequence) else { return Ok(()) };
         if heard.answer != Answer::Reply {
-            let said = format!("From {}: icmp_seq={} {}", heard.from, heard.sequence, Said(heard.answer));
+            let said =
+                format!("From {}: icmp_seq={} {}", heard.from, heard.sequence, AnswerText(heard.answer));
             open.count = open.count.saturating_sub(1);
             if open.count == 0 {
                 self.open.remove(&heard.sequence);
@@ -107,7 +108,7 @@ impl Run<'_> {
             return Ok(());
         }
         let time = Milliseconds(heard.at.since(open.sent));
-        let Heard { bytes, from, sequence, ttl, .. } = heard;
+        let EchoAnswer { bytes, from, sequence, ttl, .. } = heard;
         open.count = open.count.saturating_sub(1);
         if open.count == 0 {
             self.open.remove(sequence);
@@ -122,9 +123,9 @@ impl Run<'_> {
     async fn listen(&mut self, until: Time, enough: fn(&Self) -> bool) -> Result<(), Interrupted> {
         while !enough(self) {
             match wait(self.echo.listener(), until, self.processes, self.sink).await {
-                Woken::Heard(heard) => self.heard(&heard)?,
-                Woken::TimeOut => return Ok(()),
-                Woken::Gone => return Err(Interrupted),
+                WaitEnd::Heard(heard) => self.heard(&heard)?,
+                WaitEnd::TimeOut => return Ok(()),
+                WaitEnd::Gone => return Err(Interrupted),
             }
         }
         Ok(())
@@ -184,7 +185,7 @@ impl Ping {
         Ok(())
     }
 
-    /// Runs to its end or until whoever reads leaves: how many were sent, and came back.
+    /// Runs to its end or until the client leaves: how many were sent, and came back.
     ///
     /// # Errors
     /// Nothing can be sent at all.

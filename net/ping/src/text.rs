@@ -33,9 +33,9 @@ impl fmt::Display for Percent {
 }
 
 /// What an ICMP error says, in words.
-pub(crate) struct Said(pub(crate) Answer);
+pub(crate) struct AnswerText(pub(crate) Answer);
 
-impl fmt::Display for Said {
+impl fmt::Display for AnswerText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self.0 {
             Answer::Reply => Some("echo reply"),

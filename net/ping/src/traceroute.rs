@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use shoal_graph::clock::Time;
 use shoal_graph::process::Processes;
-use shoal_icmp::{Answer as Echoed, Heard};
+use shoal_icmp::{Answer as Echoed, EchoAnswer};
 use shoal_module::Control;
 use shoal_module::cli::{CliError, Sink};
 
 use crate::echo::{Echo, Target};
-use crate::text::{Milliseconds, Said};
-use crate::wait::{Woken, wait};
+use crate::text::{AnswerText, Milliseconds};
+use crate::wait::{WaitEnd, wait};
 
 /// What `traceroute` is asked to do.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -31,7 +31,7 @@ pub struct Traceroute {
 /// What came of one request.
 enum Answer {
     Nothing,
-    Heard(Heard, Duration),
+    Heard(EchoAnswer, Duration),
     Interrupted,
 }
 
@@ -47,7 +47,7 @@ struct Line {
     text: String,
     from: Option<IpAddr>,
     /// What ends the trace, if anything: the host itself, or an error that no larger TTL cures.
-    last: Option<Heard>,
+    last: Option<EchoAnswer>,
 }
 
 impl Line {
@@ -72,7 +72,7 @@ impl Line {
     fn finish(&self, hop: u8) -> String {
         let dashes = if self.from.is_none() { "---: " } else { "" };
         let why = match &self.last {
-            Some(heard) if heard.answer != Echoed::Reply => format!("({})", Said(heard.answer)),
+            Some(heard) if heard.answer != Echoed::Reply => format!("({})", AnswerText(heard.answer)),
             _ => String::new(),
         };
         format!("{hop}: {dashes}{}{why}", self.text)
@@ -85,10 +85,10 @@ impl Run<'_> {
         loop {
             match wait(self.echo.listener(), sent.after(patience), self.processes, self.sink).await {
                 // An answer to an earlier request comes too late to be of use.
-                Woken::Heard(heard) if heard.sequence != sequence => {}
-                Woken::Heard(heard) => return Ok(Answer::Heard(heard, heard.at.since(sent))),
-                Woken::TimeOut => return Ok(Answer::Nothing),
-                Woken::Gone => return Ok(Answer::Interrupted),
+                WaitEnd::Heard(heard) if heard.sequence != sequence => {}
+                WaitEnd::Heard(heard) => return Ok(Answer::Heard(heard, heard.at.since(sent))),
+                WaitEnd::TimeOut => return Ok(Answer::Nothing),
+                WaitEnd::Gone => return Ok(Answer::Interrupted),
             }
         }
     }

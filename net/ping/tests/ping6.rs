@@ -116,12 +116,12 @@ fn a_host_that_is_on_every_link_is_asked_on_the_one_that_is_named() {
 }
 
 #[test]
-fn groups_and_nobody_are_refused() {
+fn groups_and_the_unspecified_address_are_refused() {
     let mut b = bench6();
-    for nobody in ["ff02::1", "::"] {
-        let nobody: Ipv6Addr = nobody.parse().unwrap();
-        b.ping(ping(nobody, 1));
-        assert_eq!(b.ended.take(), Some(Err(PingError::NoHost(nobody.into()).into())));
+    for no_host in ["ff02::1", "::"] {
+        let no_host: Ipv6Addr = no_host.parse().unwrap();
+        b.ping(ping(no_host, 1));
+        assert_eq!(b.ended.take(), Some(Err(PingError::NoHost(no_host.into()).into())));
     }
     assert!(requests(&b).is_empty());
 }
@@ -160,7 +160,7 @@ fn strange_late_and_doubled_replies_are_ignored() {
 }
 
 #[test]
-fn a_flood_of_replies_nobody_asked_for_is_counted_and_not_kept() {
+fn a_flood_of_unexpected_replies_is_counted_and_not_kept() {
     let mut b = bench6();
     for id in 0..5000u16 {
         let mut message = vec![Icmp6Type::ECHO_REPLY.0, 0, 0, 0, 0, 0, 0, 1];

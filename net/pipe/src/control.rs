@@ -9,7 +9,7 @@ use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
 use crate::node::rx::PipeRx;
-use crate::node::tx::{Ends, PipeTx};
+use crate::node::tx::{PipeEnds, PipeTx};
 
 /// Pipes are numbered below this, as in VPP.
 pub(crate) const MOST: u32 = 16 * 1024;
@@ -90,7 +90,7 @@ impl Pipes {
             Some(instance) => instance,
             None => (0..MOST).find(is_free).ok_or(PipeError::Number(MOST))?,
         };
-        let ends = Ends::default();
+        let ends = PipeEnds::default();
         let [_, _, high, low] = instance.to_be_bytes();
         let create = Create {
             name: &format!("pipe{instance}"),

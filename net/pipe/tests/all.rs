@@ -18,7 +18,7 @@ use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_pipe::api::API;
 use shoal_pipe::{MODULE, Pipe, PipeError, Pipes};
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
-use shoal_testkit::{Asker, PEER_MAC, PacketBuilder, Port, Rng, Router, STACK, fuzz_all_nodes};
+use shoal_testkit::{ApiAsker, PEER_MAC, PacketBuilder, Port, Rng, Router, STACK, fuzz_all_nodes};
 
 struct World {
     router: Router,
@@ -209,7 +209,7 @@ fn messages_are_answered_as_vpp_does() {
     let mut world = World::new();
     {
         let parts = [&API];
-        let asker = Asker::new(world.router.control(), &parts);
+        let asker = ApiAsker::new(world.router.control(), &parts);
         let number = |n: u32| n.to_be_bytes();
         let create = |is_specified: u8, n| [&[is_specified][..], &number(n)].concat();
         let made = asker.ask("pipe_create", &create(1, 5)).pop().unwrap();

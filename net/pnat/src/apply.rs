@@ -1,6 +1,6 @@
 //! What a rule does to the bytes of a packet; all checksums follow.
 
-use shoal_nat::{Delta, Kind, Rewrite as NewTuple, Seen, Sum};
+use shoal_nat::{Delta, Kind, ParsedPacket, Rewrite as NewTuple, Sum};
 
 use crate::rule::{Fields, Rewrite};
 
@@ -13,20 +13,20 @@ const HEADER: usize = 20;
 
 /// A byte that a rule names is beyond the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Beyond;
+pub struct BeyondPacket;
 
 /// Rewrites an IPv4 packet that was read as `seen`.
 ///
 /// # Errors
 /// The packet is too short for it; it may have been changed in part, and is to be dropped.
-pub fn apply(rule: &Rewrite, bytes: &mut [u8], seen: &Seen, sum: Sum) -> Result<(), Beyond> {
+pub fn apply(rule: &Rewrite, bytes: &mut [u8], seen: &ParsedPacket, sum: Sum) -> Result<(), BeyondPacket> {
     let to = rule.applied(seen.tuple, matches!(seen.kind, Kind::Tcp | Kind::Udp));
     if to != seen.tuple {
         let new = NewTuple::new(seen.tuple, to, seen.protocol);
-        new.write(bytes, seen.header.into(), seen.kind, seen.first, sum).ok_or(Beyond)?;
+        new.write(bytes, seen.header.into(), seen.kind, seen.first, sum).ok_or(BeyondPacket)?;
     }
     if rule.mask.has(Fields::COPY_BYTE) {
-        let byte = *bytes.get(usize::from(rule.from_offset)).ok_or(Beyond)?;
+        let byte = *bytes.get(usize::from(rule.from_offset)).ok_or(BeyondPacket)?;
         set(bytes, rule.to_offset.into(), byte, seen, sum)?;
     }
     if rule.mask.has(Fields::CLEAR_BYTE) {
@@ -42,10 +42,10 @@ fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([byte(even), byte(even + 1)])
 }
 
-fn set(bytes: &mut [u8], at: usize, value: u8, seen: &Seen, sum: Sum) -> Result<(), Beyond> {
+fn set(bytes: &mut [u8], at: usize, value: u8, seen: &ParsedPacket, sum: Sum) -> Result<(), BeyondPacket> {
     let header = usize::from(seen.header);
     let old = word(bytes, at);
-    *bytes.get_mut(at).ok_or(Beyond)? = value;
+    *bytes.get_mut(at).ok_or(BeyondPacket)? = value;
     let change = Delta::NONE.word(old, word(bytes, at));
     let in_header = at < header;
     if in_header {

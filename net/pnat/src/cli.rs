@@ -148,14 +148,14 @@ fn translations(control: &Control, _: &Args) -> Result<Output, CliError> {
 }
 
 #[derive(Serialize)]
-struct There {
+struct AttachedInterface {
     sw_if_index: u32,
     interface: String,
     input_mask: Option<String>,
     output_mask: Option<String>,
 }
 
-impl fmt::Display for There {
+impl fmt::Display for AttachedInterface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sw_if_index: {}", self.sw_if_index)?;
         for (name, mask) in [("input", &self.input_mask), ("output", &self.output_mask)] {
@@ -172,7 +172,7 @@ fn interfaces(control: &Control, _: &Args) -> Result<Output, CliError> {
     let all = pnat(control)?.interfaces().into_iter();
     Ok(Output::rows(
         "",
-        all.map(move |(interface, AttachedTo { input, output })| There {
+        all.map(move |(interface, AttachedTo { input, output })| AttachedInterface {
             sw_if_index: interface.0,
             interface: names.name(interface).unwrap_or_default(),
             input_mask: input.map(|mask| mask.to_string()),

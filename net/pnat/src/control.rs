@@ -10,7 +10,7 @@ use shoal_infra::Published;
 use shoal_interface::{Event, InterfaceError, Interfaces, SwIfIndex};
 use shoal_ip4::{OUTPUT_ARC, UNICAST_ARC};
 use shoal_module::{Control, InitError};
-use shoal_nat::Seen;
+use shoal_nat::ParsedPacket;
 use shoal_reassembly::{Reassembly, ReassemblyError, Side, Version};
 
 use crate::config::{At, Config, Rule, Shared};
@@ -19,7 +19,7 @@ use crate::rule::{Fields, Match, Place, Rewrite};
 
 /// Bindings there may be.
 const MOST: usize = 1 << 20;
-/// As whom shallow reassembly is used.
+/// The user name for shallow reassembly.
 const USER: &str = "pnat";
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -286,8 +286,8 @@ fn free(bindings: &BTreeMap<u32, Binding>) -> u32 {
 }
 
 /// What a packet's fields are, for [`Pnat::find`].
-impl From<&Seen> for Match {
-    fn from(seen: &Seen) -> Self {
+impl From<&ParsedPacket> for Match {
+    fn from(seen: &ParsedPacket) -> Self {
         Match { mask: Fields::OF_MATCH, tuple: seen.tuple, protocol: seen.protocol }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, Edge, PacketNode};
-use shoal_nat::{Seen, Sum};
+use shoal_nat::{ParsedPacket, Sum};
 
 use crate::apply::apply;
 use crate::config::{Rule, Shared};
@@ -73,8 +73,8 @@ impl<const OUTPUT: bool> Node<OUTPUT> {
 
     /// Reads a packet; `None` if it is cut short.
     #[inline(always)]
-    fn seen(&self, pkt: &Packet<'_>, front: usize) -> Option<Seen> {
-        let mut seen = Seen::read(pkt.data().get(front..)?)?;
+    fn seen(&self, pkt: &Packet<'_>, front: usize) -> Option<ParsedPacket> {
+        let mut seen = ParsedPacket::read(pkt.data().get(front..)?)?;
         if seen.fragment && !seen.first {
             let words = self.shared.words.get(pkt);
             if words.protocol == seen.protocol {

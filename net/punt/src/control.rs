@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use async_io::Async;
 use shoal_adj::Family;
-use shoal_fib::{Fib, Held, Path};
-use shoal_graph::{EVERYBODY, Edge, Graph};
+use shoal_fib::{Fib, HeldPathList, Path};
+use shoal_graph::{ALL_INTERFACES, Edge, Graph};
 use shoal_icmp::limiter::Rate;
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_ip::{ListenerTable, Listeners};
@@ -19,17 +19,17 @@ use shoal_ip6::Ip6Family;
 use shoal_module::{Control, InitError};
 use shoal_wire::IpProtocol;
 
-use crate::node::{By, Item, Kind, RxError, TxError, V4, V6};
+use crate::node::{Item, Kind, PuntKey, RxError, TxError, V4, V6};
 use crate::reasons::OURS;
 use crate::sockets::{Sent, Sockets};
-use crate::{PuntError, PuntReason, Reasons, Shared, What};
+use crate::{PuntClass, PuntError, PuntReason, Reasons, Shared};
 
 /// What of the packets for this router is punted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum L4 {
     /// Packets to a port of UDP.
     Udp(u16),
-    /// Packets to all ports of UDP that nobody here listens to.
+    /// Packets to all ports of UDP without a listener here.
     AllUdp,
     /// A port of TCP, which is not possible.
     Tcp(u16),
@@ -41,14 +41,14 @@ pub enum L4 {
 
 /// Whether it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum RegistrationState {
     /// From now on.
     Punted,
     /// No more.
     NotPunted,
 }
 
-/// By which interface packets came in: one, or all of which nothing else is said.
+/// By which interface packets came in: one, or all without an entry of their own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rx {
     /// All others.
@@ -86,7 +86,7 @@ struct Side {
     /// Ports that were given to the punt node because of [`L4::AllUdp`], so that all of them can be given back.
     all_udp: Cell<bool>,
     registered: RefCell<BTreeSet<L4>>,
-    redirects: RefCell<BTreeMap<Rx, Held>>,
+    redirects: RefCell<BTreeMap<Rx, HeldPathList>>,
     rate: Cell<Option<Rate>>,
 }
 
@@ -149,7 +149,7 @@ impl Side {
         self.listeners.set_udp(port, to);
     }
 
-    /// Gives a port to the punt node, if it is nobody's.
+    /// Gives a port to the punt node, if it is free.
     fn take_port(&self, port: u16) -> bool {
         let free = self.listeners.udp(port).is_none_or(|edge| edge == self.edge.get());
         if free {
@@ -165,7 +165,7 @@ impl Side {
         }
     }
 
-    /// Packets to a port go to a socket, if the port is nobody's or the punt node's.
+    /// Packets to a port go to a socket, if the port is free or the punt node's.
     fn take_port_for_socket(&self, port: u16) -> Result<(), PuntError> {
         let [to, _] = self.sockets.get();
         match self.listeners.udp(port) {
@@ -189,19 +189,19 @@ impl Side {
     }
 
     /// They go where they went before.
-    fn give_from_socket(&self, what: What) {
+    fn give_from_socket(&self, what: PuntClass) {
         let (registered, punt) = (self.registered.borrow(), self.edge.get());
         match what {
-            What::Udp(_, port) => {
+            PuntClass::Udp(_, port) => {
                 let punted = self.all_udp.get() || registered.contains(&L4::Udp(port));
                 self.set_udp(port, punted.then_some(punt));
             }
-            What::Protocol(_, n) => {
+            PuntClass::Protocol(_, n) => {
                 let all_tcp = IpProtocol(n) == IpProtocol::TCP && registered.contains(&L4::AllTcp);
                 let punted = all_tcp || registered.contains(&L4::Protocol(n));
                 self.listeners.set_protocol(IpProtocol(n), punted.then_some(punt));
             }
-            What::Exception(_) => {}
+            PuntClass::Exception(_) => {}
         }
     }
 
@@ -313,7 +313,7 @@ impl Punt {
     ///
     /// # Errors
     /// They are somebody else's, cannot be, or were not the host's.
-    pub fn set(&self, what: Registered, standing: Standing) -> Result<(), PuntError> {
+    pub fn set(&self, what: Registered, standing: RegistrationState) -> Result<(), PuntError> {
         if let L4::Protocol(n) = what.l4
             && (OWN.contains(&IpProtocol(n)) || IpProtocol(n) == IpProtocol::TCP)
         {
@@ -321,8 +321,8 @@ impl Punt {
         }
         let side = self.side(what.family);
         match standing {
-            Standing::Punted => side.punt(what.l4),
-            Standing::NotPunted => side.stop(what.l4),
+            RegistrationState::Punted => side.punt(what.l4),
+            RegistrationState::NotPunted => side.stop(what.l4),
         }
     }
 
@@ -335,7 +335,7 @@ impl Punt {
         self.sides.iter().flat_map(of).collect()
     }
 
-    /// Punted packets that came in by an interface, or by those of which nothing is said, take these paths.
+    /// Punted packets that came in by an interface, or by those without an entry of their own, take these paths.
     ///
     /// # Errors
     /// There is no such interface, or a path cannot be.
@@ -427,9 +427,9 @@ impl Punt {
             Family::Ip6 => (V6::ARC, [(V6::REDIRECT, redirect), (V6::POLICER, policer)]),
         };
         for (node, on) in nodes {
-            self.graph.enable_feature(arc, node, EVERYBODY, on)?;
+            self.graph.enable_feature(arc, node, ALL_INTERFACES, on)?;
         }
-        // As VPP: what this router has no use for is punted. Without a redirect its sender is told instead.
+        // As VPP: what this router has no use for is punted. Without a redirect its sender gets an error instead.
         let side = self.side(family);
         side.listeners.set_others(redirect.then(|| side.edge.get()));
         Ok(())
@@ -455,7 +455,7 @@ impl Punt {
         let at = |node: &str, name: &str| {
             all.iter().rposition(|(n, counter)| n == node && counter.name == name).unwrap_or(usize::MAX)
         };
-        let sent = By::ALL.map(|by| {
+        let sent = PuntKey::ALL.map(|by| {
             let name = |error: TxError| {
                 <TxError as shoal_graph::ErrorCounters>::COUNTERS
                     .get(shoal_graph::ErrorCounters::index(error) as usize)
@@ -473,18 +473,18 @@ impl Punt {
     ///
     /// # Errors
     /// No socket is configured, or packets or path cannot be.
-    pub fn register(&self, what: What, path: &FilePath) -> Result<(), PuntError> {
+    pub fn register(&self, what: PuntClass, path: &FilePath) -> Result<(), PuntError> {
         if self.sockets.path().is_none() {
             return Err(PuntError::NotConfigured);
         }
         let old = self.sockets.list().into_iter().find(|registration| registration.what == what);
         self.sockets.register(what, path)?;
         let done = match what {
-            What::Udp(_, 0 | u16::MAX) => Err(PuntError::NoPort),
-            What::Udp(family, port) => self.side(family).take_port_for_socket(port),
-            What::Protocol(_, n) if OWN.contains(&IpProtocol(n)) => Err(PuntError::Protocol(n)),
-            What::Protocol(family, n) => self.side(family).take_protocol_for_socket(n),
-            What::Exception(id) => self.reasons.take(PuntReason(id), OURS, Some(self.exceptions.get())),
+            PuntClass::Udp(_, 0 | u16::MAX) => Err(PuntError::NoPort),
+            PuntClass::Udp(family, port) => self.side(family).take_port_for_socket(port),
+            PuntClass::Protocol(_, n) if OWN.contains(&IpProtocol(n)) => Err(PuntError::Protocol(n)),
+            PuntClass::Protocol(family, n) => self.side(family).take_protocol_for_socket(n),
+            PuntClass::Exception(id) => self.reasons.take(PuntReason(id), OURS, Some(self.exceptions.get())),
         };
         if done.is_err() && old.is_none() {
             self.sockets.forget(what);
@@ -496,14 +496,16 @@ impl Punt {
     ///
     /// # Errors
     /// No socket is configured.
-    pub fn deregister(&self, what: What) -> Result<(), PuntError> {
+    pub fn deregister(&self, what: PuntClass) -> Result<(), PuntError> {
         if self.sockets.path().is_none() {
             return Err(PuntError::NotConfigured);
         }
         if self.sockets.forget(what) {
             match what {
-                What::Udp(family, _) | What::Protocol(family, _) => self.side(family).give_from_socket(what),
-                What::Exception(id) => self.reasons.take(PuntReason(id), OURS, None)?,
+                PuntClass::Udp(family, _) | PuntClass::Protocol(family, _) => {
+                    self.side(family).give_from_socket(what)
+                }
+                PuntClass::Exception(id) => self.reasons.take(PuntReason(id), OURS, None)?,
             }
         }
         Ok(())
@@ -513,7 +515,7 @@ impl Punt {
     pub(crate) fn deliver(&self, item: Item, bytes: &mut Vec<u8>) {
         let what = item.what;
         let sent = self.sockets.deliver(item, bytes);
-        let counters = self.counters.borrow().sent.get(By::of(what).node()).copied();
+        let counters = self.counters.borrow().sent.get(PuntKey::of(what).node()).copied();
         if let Some([tx, error]) = counters {
             self.sockets.count(if sent == Sent::Yes { tx } else { error });
         }

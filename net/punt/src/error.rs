@@ -52,7 +52,7 @@ pub enum PuntError {
     /// This is no path of a client's socket.
     #[error("Punt socket: Invalid client path: {path}: {rule}", path = .path.display())]
     Path {
-        /// What was said.
+        /// The path.
         path: PathBuf,
         /// What is wrong with it.
         rule: &'static str,

@@ -6,7 +6,7 @@
 //! ip4-local, punt-dispatch -> ip4-udp-punt-socket and its like -> main thread -> clients' sockets
 //! clients -> main thread -> punt-socket-rx -> interface-output, ip4-lookup, ip6-lookup
 //! ```
-//! [`Punt`] is the control plane. Without it packets that nobody here listens to are refused, and routes may punt.
+//! [`Punt`] is the control plane. Without it packets without a listener here are refused, and routes may punt.
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -17,14 +17,14 @@ mod lines;
 mod node;
 mod process;
 mod reasons;
+mod redirects;
 mod running;
 mod sockets;
-mod ways;
 
-pub use control::{L4, Punt, Redirect, Registered, Rx, Standing};
+pub use control::{L4, Punt, Redirect, Registered, RegistrationState, Rx};
 pub use error::PuntError;
 pub use reasons::{PuntReason, ReasonInfo, Reasons};
-pub use sockets::{Registration, Sockets, What};
+pub use sockets::{PuntClass, Registration, Sockets};
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,9 +39,9 @@ use shoal_interface::{Event, Interfaces};
 use shoal_module::config::{Body, Effect, Key, Kind as Form, Section, Settings};
 use shoal_module::{Control, InitError, Module};
 
-use node::{By, DISPATCH, Dispatch, Item, Kind, Policer, Redirector, SocketRx, ToSocket};
-use reasons::{MOST, Takers};
-use ways::Ways;
+use node::{DISPATCH, Dispatch, Item, Kind, Policer, PuntKey, Redirector, SocketRx, ToSocket};
+use reasons::{MOST, ReasonEdges};
+use redirects::RedirectTable;
 
 /// Packets for sockets that wait for the main thread; more are lost and counted.
 const CHANNEL: usize = 256;
@@ -73,13 +73,13 @@ pub static MODULE: Module = Module {
 
 /// What one family's nodes and the control plane share.
 pub(crate) struct Shared {
-    ways: Ways,
+    ways: RedirectTable,
     limiter: Arc<Limiter>,
 }
 
 fn family<K: Kind>(control: &Rc<Control>) -> Result<Shared, InitError> {
     let graph = control.graph()?;
-    let (ways, limiter) = (Ways::new()?, Arc::new(Limiter::new(Rate { per_second: 0, burst: 1 })));
+    let (ways, limiter) = (RedirectTable::new()?, Arc::new(Limiter::new(Rate { per_second: 0, burst: 1 })));
     graph.add_packet(Policer::<K>::new(Arc::clone(&limiter)))?;
     graph.add_packet(Redirector::<K>::new(ways.clone()))?;
     let feature = |node, before| graph.add_feature(FeatureSpec { arc: K::ARC, node, before, after: &[] });
@@ -90,11 +90,11 @@ fn family<K: Kind>(control: &Rc<Control>) -> Result<Shared, InitError> {
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let shared = [family::<node::V4>(control)?, family::<node::V6>(control)?];
-    let (graph, takers) = (control.graph()?, Takers::new()?);
+    let (graph, takers) = (control.graph()?, ReasonEdges::new()?);
     let counts = graph.counters().combined("/net/punt", MOST)?;
     graph.add_packet(Dispatch { takers: takers.clone(), counts: counts.clone() })?;
     let (tell, items) = channel(CHANNEL);
-    for by in By::ALL {
+    for by in PuntKey::ALL {
         graph.add_frame_named(by.node(), ToSocket { by, tell: tell.clone() })?;
     }
     graph.add_packet(SocketRx)?;
@@ -124,11 +124,11 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let edge = |family: Family| {
         let local = graph.node(&format!("{family}-local"))?;
         let punt = graph.add_edge(local, graph.node(&format!("{family}-punt"))?)?;
-        let port = graph.add_edge(local, graph.node(By::Port(family).node())?)?;
-        let protocol = graph.add_edge(local, graph.node(By::Protocol(family).node())?)?;
+        let port = graph.add_edge(local, graph.node(PuntKey::Port(family).node())?)?;
+        let protocol = graph.add_edge(local, graph.node(PuntKey::Protocol(family).node())?)?;
         Ok::<_, InitError>([punt, port, protocol])
     };
-    let exceptions = graph.add_edge(graph.node(DISPATCH)?, graph.node(By::Reason.node())?)?;
+    let exceptions = graph.add_edge(graph.node(DISPATCH)?, graph.node(PuntKey::Reason.node())?)?;
     let punt = control.get::<Punt>()?;
     punt.set_edges([edge(Family::Ip4)?, edge(Family::Ip6)?], exceptions);
     let items = control.get::<Items>()?.0.clone();

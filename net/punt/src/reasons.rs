@@ -1,7 +1,7 @@
 //! Why packets are punted, and which node takes those of a reason: shared by both planes.
 //!
 //! A feature that cannot go on with a packet names a reason when the router is put together, marks the packet with it
-//! ([`PuntReason::mark`]) and sends it to `punt-dispatch`. Without anybody who wants the reason it ends there, counted.
+//! ([`PuntReason::mark`]) and sends it to `punt-dispatch`. Without a taker of the reason it ends there, counted.
 
 use std::cell::RefCell;
 use std::io;
@@ -31,7 +31,7 @@ impl PuntReason {
         pkt.meta_mut().adj = self.0;
     }
 
-    /// What was said of a packet.
+    /// The reason of a packet.
     #[inline]
     pub fn of(pkt: &Packet<'_>) -> PuntReason {
         PuntReason(pkt.meta().adj)
@@ -40,11 +40,11 @@ impl PuntReason {
 
 /// Which edge of `punt-dispatch` packets of a reason take. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Takers(StableArena<AtomicU32>);
+pub(crate) struct ReasonEdges(StableArena<AtomicU32>);
 
-impl Takers {
+impl ReasonEdges {
     pub fn new() -> io::Result<Self> {
-        Ok(Takers(StableArena::with_capacity(MOST)?))
+        Ok(ReasonEdges(StableArena::with_capacity(MOST)?))
     }
 
     pub fn of(&self, reason: PuntReason) -> Option<Edge> {
@@ -83,12 +83,12 @@ struct Reason {
 pub struct Reasons {
     clients: RefCell<Vec<&'static str>>,
     all: RefCell<Vec<Reason>>,
-    takers: Takers,
+    takers: ReasonEdges,
     counts: Combined,
 }
 
 impl Reasons {
-    pub(crate) fn new(takers: Takers, counts: Combined) -> Self {
+    pub(crate) fn new(takers: ReasonEdges, counts: Combined) -> Self {
         Reasons { clients: RefCell::new(vec![OURS]), all: RefCell::default(), takers, counts }
     }
 

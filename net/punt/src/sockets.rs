@@ -31,7 +31,7 @@ const GONE: Duration = Duration::from_mins(1);
 
 /// Which packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum What {
+pub enum PuntClass {
     /// Packets for this router to a port of UDP.
     Udp(Family, u16),
     /// Packets for this router of another protocol.
@@ -61,7 +61,7 @@ impl Action {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registration {
     /// Which packets.
-    pub what: What,
+    pub what: PuntClass,
     /// The client's socket.
     pub path: PathBuf,
 }
@@ -85,7 +85,7 @@ struct Open {
 pub(crate) enum Sent {
     /// The client has it.
     Yes,
-    /// It has not: nobody is there, or it is behind.
+    /// It has not: there is no reader, or it is behind.
     No,
     /// Nor will it have any: its socket has been gone for long.
     Forget,
@@ -96,7 +96,7 @@ pub struct Sockets {
     graph: Rc<Graph>,
     interfaces: Rc<Interfaces>,
     open: RefCell<Option<Open>>,
-    clients: RefCell<BTreeMap<What, Client>>,
+    clients: RefCell<BTreeMap<PuntClass, Client>>,
 }
 
 fn check_path(path: &Path) -> Result<(), PuntError> {
@@ -143,7 +143,7 @@ impl Sockets {
     ///
     /// # Errors
     /// No socket is configured, or the path cannot be a client's.
-    pub(crate) fn register(&self, what: What, path: &Path) -> Result<(), PuntError> {
+    pub(crate) fn register(&self, what: PuntClass, path: &Path) -> Result<(), PuntError> {
         let ours = self.path().ok_or(PuntError::NotConfigured)?;
         check_path(path)?;
         if path == ours {
@@ -155,7 +155,7 @@ impl Sockets {
     }
 
     /// They do no longer; tells whether they did.
-    pub(crate) fn forget(&self, what: What) -> bool {
+    pub(crate) fn forget(&self, what: PuntClass) -> bool {
         self.clients.borrow_mut().remove(&what).is_some()
     }
 
@@ -247,12 +247,12 @@ impl Drop for Open {
     }
 }
 
-/// Whether nobody has the socket a packet was sent to.
+/// Whether the socket a packet was sent to has no reader.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
 }
 
-/// An IPv4 packet, cut to the length it says, if it can be one: what clients send was checked by nobody.
+/// An IPv4 packet, cut to the length it says, if it can be one: packets that clients send are unchecked.
 fn ip4(packet: &[u8]) -> Option<&[u8]> {
     let (header, _) = Ip4Header::ref_from_prefix(packet).ok()?;
     let (first, length) = (packet.first()?, usize::from(header.total_length()));

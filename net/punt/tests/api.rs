@@ -10,7 +10,7 @@ use shoal_module::api::ApiPart;
 use shoal_punt::api::{IP, PUNT};
 use shoal_punt::{L4, Punt, Registered};
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
-use shoal_testkit::{Asker, Router};
+use shoal_testkit::{ApiAsker, Router};
 
 static PARTS: &[&ApiPart] = &[&PUNT, &IP];
 const OK: Retval = Retval(0);
@@ -54,7 +54,7 @@ fn random_bytes_are_answered() {
 #[test]
 fn ports_and_protocols_become_the_hosts() {
     let router = Router::new(MODULES);
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let punt = router.get::<Punt>();
     let set = |add: u8, kind: u8, arm: [u8; 4]| {
         client.retval("set_punt", &[&[add, 0, 0, 0, kind][..], &arm].concat())
@@ -84,7 +84,7 @@ fn ports_and_protocols_become_the_hosts() {
 fn punted_packets_are_redirected() {
     let mut router = Router::new(MODULES);
     let port = router.pg(0);
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let index = port.index().0;
     for (af, next_hop) in [(0u8, "192.0.2.1"), (1, "2001:db8::1")] {
         let first = |rx: u32, tx: u32, add: u8| {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use shoal_fib::{Family, Fib, FibIndex, Path, Source, Via};
 use shoal_icmp::limiter::Rate;
-use shoal_interface::{Hear, HostListener, HostPort, HostPorts, HostSide, Interfaces, SwIfIndex};
+use shoal_interface::{HostEventHandler, HostListener, HostPort, HostPorts, HostSide, Interfaces, SwIfIndex};
 use shoal_ip::ListenerTable;
 use shoal_ip4::Ip4Family;
 use shoal_ip6::Ip6;
@@ -14,7 +14,7 @@ use shoal_lcp::Lcp;
 use shoal_module::{Control, InitError, Module};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_pg::{CreateInterface, Pg};
-use shoal_punt::{L4, Punt, PuntError, Registered, Rx, Standing};
+use shoal_punt::{L4, Punt, PuntError, Registered, RegistrationState, Rx};
 use shoal_testkit::{PEER, PEER_MAC, PacketBuilder, Port, Rng, Router};
 use shoal_wire::{IpPrefix, IpProtocol, MacAddress, TcpFlags};
 
@@ -46,9 +46,9 @@ fn init_fake(control: &Rc<Control>) -> Result<(), InitError> {
 }
 
 /// The kernel says nothing.
-struct Deaf;
+struct SilentKernel;
 
-impl HostListener for Deaf {
+impl HostListener for SilentKernel {
     fn audit(&self) {}
 }
 
@@ -71,8 +71,8 @@ impl HostPorts for Fake {
         Ok(())
     }
 
-    fn listen(&self, _: Option<&str>, _: Hear) -> Result<Box<dyn HostListener>, String> {
-        Ok(Box::new(Deaf))
+    fn listen(&self, _: Option<&str>, _: HostEventHandler) -> Result<Box<dyn HostListener>, String> {
+        Ok(Box::new(SilentKernel))
     }
 
     fn set_mtu(&self, _: SwIfIndex, _: u16) -> Result<(), String> {
@@ -133,7 +133,7 @@ fn tcp(a: &Port, family: Family) -> Vec<u8> {
     to_us(a, family).tcp(1000, 179, TcpFlags::SYN).build()
 }
 
-fn set(router: &Router, family: Family, l4: L4, standing: Standing) -> Result<(), PuntError> {
+fn set(router: &Router, family: Family, l4: L4, standing: RegistrationState) -> Result<(), PuntError> {
     router.get::<Punt>().set(Registered { family, l4 }, standing)
 }
 
@@ -142,8 +142,8 @@ fn collector(family: Family, b: &Port) -> Path {
     Path::next_hop(next_hop, b.index())
 }
 
-/// How many packets nobody took.
-fn nobody(router: &Router) -> u64 {
+/// How many packets had no taker.
+fn untaken(router: &Router) -> u64 {
     router.counter("/if/punt")
 }
 
@@ -152,9 +152,9 @@ fn what_is_punted_is_not_refused_and_the_rest_is() {
     for family in Family::ALL {
         let (mut router, a, _) = router();
         let punted = |router: &mut Router, frame: Vec<u8>| {
-            let before = nobody(router);
+            let before = untaken(router);
             router.send(&a, frame);
-            (nobody(router) - before, a.received().len())
+            (untaken(router) - before, a.received().len())
         };
         assert_eq!(punted(&mut router, udp(&a, family, 53)), (0, 1), "refused");
         for (l4, frame, other) in [
@@ -166,21 +166,21 @@ fn what_is_punted_is_not_refused_and_the_rest_is() {
                 tcp(&a, family),
             ),
         ] {
-            set(&router, family, l4, Standing::Punted).unwrap();
+            set(&router, family, l4, RegistrationState::Punted).unwrap();
             assert_eq!(punted(&mut router, frame.clone()), (1, 0), "{l4:?}");
             assert_eq!(punted(&mut router, other), (0, 1), "{l4:?}");
-            set(&router, family, l4, Standing::NotPunted).unwrap();
+            set(&router, family, l4, RegistrationState::NotPunted).unwrap();
             assert_eq!(punted(&mut router, frame), (0, 1), "{l4:?}");
         }
         // All of UDP and one port: each is taken back alone.
-        set(&router, family, L4::Udp(53), Standing::Punted).unwrap();
-        set(&router, family, L4::AllUdp, Standing::Punted).unwrap();
+        set(&router, family, L4::Udp(53), RegistrationState::Punted).unwrap();
+        set(&router, family, L4::AllUdp, RegistrationState::Punted).unwrap();
         assert_eq!(punted(&mut router, udp(&a, family, 60_000)), (1, 0));
-        set(&router, family, L4::AllUdp, Standing::NotPunted).unwrap();
+        set(&router, family, L4::AllUdp, RegistrationState::NotPunted).unwrap();
         assert_eq!(punted(&mut router, udp(&a, family, 60_000)), (0, 1));
         assert_eq!(punted(&mut router, udp(&a, family, 53)), (1, 0));
-        set(&router, family, L4::AllUdp, Standing::Punted).unwrap();
-        set(&router, family, L4::Udp(53), Standing::NotPunted).unwrap();
+        set(&router, family, L4::AllUdp, RegistrationState::Punted).unwrap();
+        set(&router, family, L4::Udp(53), RegistrationState::NotPunted).unwrap();
         assert_eq!(punted(&mut router, udp(&a, family, 53)), (1, 0));
         // Who counts is not the other family.
         let other = if family == Family::Ip4 { Family::Ip6 } else { Family::Ip4 };
@@ -195,8 +195,8 @@ fn the_host_gets_what_is_punted_where_it_has_an_image() {
         let host = router.get::<Lcp>().create(a.index(), "e0", None).unwrap();
         let sink = router.generator().attach_sink(host).unwrap();
         sink.take();
-        set(&router, family, L4::AllUdp, Standing::Punted).unwrap();
-        set(&router, family, L4::AllTcp, Standing::Punted).unwrap();
+        set(&router, family, L4::AllUdp, RegistrationState::Punted).unwrap();
+        set(&router, family, L4::AllTcp, RegistrationState::Punted).unwrap();
         for frame in [udp(&a, family, 53), tcp(&a, family)] {
             router.send(&a, &frame);
             let got = sink.take();
@@ -216,11 +216,11 @@ fn punted_packets_are_redirected_by_where_they_came_in() {
         let (mut router, a, b) = router();
         let punt = router.get::<Punt>();
         let node = if family == Family::Ip4 { "ip4-punt-redirect" } else { "ip6-punt-redirect" };
-        set(&router, family, L4::AllUdp, Standing::Punted).unwrap();
+        set(&router, family, L4::AllUdp, RegistrationState::Punted).unwrap();
         punt.redirect(family, Rx::All, &[collector(family, &b)]).unwrap();
         router.send(&a, udp(&a, family, 53));
         assert_eq!(b.received_one()[..6], COLLECTOR.0);
-        // As VPP: with a redirect so is what nobody takes, but UDP that nobody asked for.
+        // As VPP: with a redirect the same holds for packets without a taker, but not for unexpected UDP.
         for frame in [tcp(&a, family), to_us(&a, family).protocol(IpProtocol::OSPF).payload_len(44).build()] {
             router.send(&a, frame);
             assert_eq!((b.received_one()[..6] == COLLECTOR.0, a.received().len()), (true, 0));
@@ -254,7 +254,7 @@ fn punted_packets_are_redirected_by_where_they_came_in() {
         router.send(&a, tcp(&a, family));
         assert_eq!(a.received().len(), 1, "its sender is told");
         router.send(&a, udp(&a, family, 53));
-        assert_eq!((nobody(&router) > 0, punt.redirects(family).len()), (true, 0));
+        assert_eq!((untaken(&router) > 0, punt.redirects(family).len()), (true, 0));
         assert_eq!(router.get::<Fib>().check(), Vec::<String>::new());
     }
 }
@@ -265,7 +265,7 @@ fn the_policer_lets_so_many_through_and_counts_the_rest() {
         let (mut router, a, b) = router();
         let punt = router.get::<Punt>();
         let node = if family == Family::Ip4 { "ip4-punt-policer" } else { "ip6-punt-policer" };
-        set(&router, family, L4::AllUdp, Standing::Punted).unwrap();
+        set(&router, family, L4::AllUdp, RegistrationState::Punted).unwrap();
         punt.redirect(family, Rx::All, &[collector(family, &b)]).unwrap();
         punt.set_rate(family, Some(Rate { per_second: 10, burst: 5 })).unwrap();
         router.send_all(&a, (0..100).map(|_| udp(&a, family, 53)));
@@ -293,28 +293,31 @@ fn what_cannot_be_punted_is_refused_and_changes_nothing() {
     listeners.set_protocol(IpProtocol::OSPF, Some(edge));
     let refused = |family, l4, standing| set(&router, family, l4, standing).unwrap_err().to_string();
     assert_eq!(
-        refused(Family::Ip4, L4::Udp(67), Standing::Punted),
+        refused(Family::Ip4, L4::Udp(67), RegistrationState::Punted),
         "UDP port 67 of ip4 is this router's own already"
     );
     assert_eq!(
-        refused(Family::Ip4, L4::Protocol(89), Standing::Punted),
+        refused(Family::Ip4, L4::Protocol(89), RegistrationState::Punted),
         "protocol 89 of ip4 is this router's own already"
     );
     assert_eq!(
-        refused(Family::Ip6, L4::Tcp(22), Standing::Punted),
+        refused(Family::Ip6, L4::Tcp(22), RegistrationState::Punted),
         "TCP is punted as a whole, not by port (22): nearest `all'"
     );
     for own in [1, 6, 17, 58] {
         assert!(matches!(
-            set(&router, Family::Ip6, L4::Protocol(own), Standing::Punted),
+            set(&router, Family::Ip6, L4::Protocol(own), RegistrationState::Punted),
             Err(PuntError::Protocol(_))
         ));
     }
-    assert_eq!(refused(Family::Ip4, L4::Udp(53), Standing::NotPunted), "UDP port 53 of ip4 is not punted");
+    assert_eq!(
+        refused(Family::Ip4, L4::Udp(53), RegistrationState::NotPunted),
+        "UDP port 53 of ip4 is not punted"
+    );
     // All of UDP leaves what others listen to.
-    set(&router, Family::Ip4, L4::AllUdp, Standing::Punted).unwrap();
+    set(&router, Family::Ip4, L4::AllUdp, RegistrationState::Punted).unwrap();
     assert_eq!(listeners.udp(67), Some(edge));
-    set(&router, Family::Ip4, L4::AllUdp, Standing::NotPunted).unwrap();
+    set(&router, Family::Ip4, L4::AllUdp, RegistrationState::NotPunted).unwrap();
     assert_eq!((listeners.udp(67), listeners.udp(68)), (Some(edge), None));
     assert!(punt.registered().is_empty());
     let none = punt.end_redirect(Family::Ip4, Rx::Interface(a.index())).unwrap_err();
@@ -333,8 +336,8 @@ fn random_and_truncated_packets_break_nothing() {
     let (mut router, a, b) = router();
     let mut rng = Rng::new(Rng::seed(3));
     for family in Family::ALL {
-        set(&router, family, L4::AllUdp, Standing::Punted).unwrap();
-        set(&router, family, L4::AllTcp, Standing::Punted).unwrap();
+        set(&router, family, L4::AllUdp, RegistrationState::Punted).unwrap();
+        set(&router, family, L4::AllTcp, RegistrationState::Punted).unwrap();
         router.get::<Punt>().redirect(family, Rx::All, &[collector(family, &b)]).unwrap();
         for _ in 0..1000 {
             let mut frame = if rng.one_in(2) { udp(&a, family, 53) } else { tcp(&a, family) };
@@ -357,14 +360,14 @@ fn udp_ports_are_listed_with_the_node_that_takes_them() {
     let punt = router.get::<Punt>();
     let ports = |family| punt.udp_ports(family).unwrap();
     let before = (ports(Family::Ip4), ports(Family::Ip6));
-    set(&router, Family::Ip4, L4::Udp(5353), Standing::Punted).unwrap();
+    set(&router, Family::Ip4, L4::Udp(5353), RegistrationState::Punted).unwrap();
     let mut after = before.0.clone();
     after.push((5353, "ip4-punt".into()));
     after.sort();
     assert_eq!((ports(Family::Ip4), ports(Family::Ip6)), (after.clone(), before.1), "of its family alone");
-    set(&router, Family::Ip4, L4::AllUdp, Standing::Punted).unwrap();
+    set(&router, Family::Ip4, L4::AllUdp, RegistrationState::Punted).unwrap();
     assert_eq!(ports(Family::Ip4), after, "all others are the host's, and are no rows");
-    set(&router, Family::Ip4, L4::AllUdp, Standing::NotPunted).unwrap();
-    set(&router, Family::Ip4, L4::Udp(5353), Standing::NotPunted).unwrap();
+    set(&router, Family::Ip4, L4::AllUdp, RegistrationState::NotPunted).unwrap();
+    set(&router, Family::Ip4, L4::Udp(5353), RegistrationState::NotPunted).unwrap();
     assert_eq!(ports(Family::Ip4), before.0);
 }

@@ -14,8 +14,8 @@ use shoal_module::api::ApiPart;
 use shoal_module::{Control, InitError, Module};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_punt::api::PUNT;
-use shoal_punt::{L4, Punt, PuntError, PuntReason, Registered, Standing, What, open_socket};
-use shoal_testkit::{Asker, PEER, PEER_MAC, PacketBuilder, Port, Rng, Router, STACK};
+use shoal_punt::{L4, Punt, PuntClass, PuntError, PuntReason, Registered, RegistrationState, open_socket};
+use shoal_testkit::{ApiAsker, PEER, PEER_MAC, PacketBuilder, Port, Rng, Router, STACK};
 use shoal_wire::{IpProtocol, MacAddress};
 
 const OK: Retval = Retval(0);
@@ -166,10 +166,10 @@ fn packets_to_a_port_go_to_the_socket_that_wants_them() {
     let (mut router, a, _) = router(&folder);
     let punt = router.get::<Punt>();
     for family in Family::ALL {
-        let what = What::Udp(family, 1234);
+        let what = PuntClass::Udp(family, 1234);
         let client = folder.client(&format!("client-{family}"));
         router.send(&a, udp(&a, family, 1234));
-        assert_eq!(received(&client), None, "nobody wants it yet");
+        assert_eq!(received(&client), None, "it is not registered yet");
         punt.register(what, &folder.path(&format!("client-{family}"))).unwrap();
         let frame = udp(&a, family, 1234);
         router.send(&a, &frame);
@@ -194,7 +194,7 @@ fn protocols_and_reasons_have_sockets_too() {
     let folder = Folder::new();
     let (mut router, a, _) = router(&folder);
     let (punt, client) = (router.get::<Punt>(), folder.client("client"));
-    punt.register(What::Protocol(Family::Ip4, 89), &folder.path("client")).unwrap();
+    punt.register(PuntClass::Protocol(Family::Ip4, 89), &folder.path("client")).unwrap();
     let ospf = PacketBuilder::ethernet(PEER_MAC, a.mac()).ip4(PEER, [10, 0, 0, 1]);
     let ospf = ospf.protocol(IpProtocol(89)).payload(b"hello").build();
     router.send(&a, &ospf);
@@ -203,14 +203,14 @@ fn protocols_and_reasons_have_sockets_too() {
     router.inject("punter", a.index(), &udp(&a, Family::Ip4, 7)[14..]);
     router.run();
     assert_eq!(router.error("punt-dispatch", "No registrations"), 1, "{:?}", router.errors());
-    punt.register(What::Exception(reason.0), &folder.path("client")).unwrap();
+    punt.register(PuntClass::Exception(reason.0), &folder.path("client")).unwrap();
     router.inject("punter", a.index(), &udp(&a, Family::Ip4, 7)[14..]);
     router.run();
     let bytes = received(&client).unwrap();
     assert_eq!(bytes[22..], udp(&a, Family::Ip4, 7)[14..]);
     assert_eq!(bytes[8..22], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0], "it has no link header");
     assert_eq!(punt.reasons().count(reason).0, 2);
-    punt.deregister(What::Exception(reason.0)).unwrap();
+    punt.deregister(PuntClass::Exception(reason.0)).unwrap();
     router.inject("punter", a.index(), &udp(&a, Family::Ip4, 7)[14..]);
     router.run();
     assert_eq!((received(&client), router.error("punt-dispatch", "No registrations")), (None, 2));
@@ -282,7 +282,7 @@ fn a_program_that_is_slow_or_gone_loses_packets_and_nothing_else() {
     let folder = Folder::new();
     let (mut router, a, _) = router(&folder);
     let punt = router.get::<Punt>();
-    let (what, path) = (What::Udp(Family::Ip4, 1234), folder.path("client"));
+    let (what, path) = (PuntClass::Udp(Family::Ip4, 1234), folder.path("client"));
     let frame = udp(&a, Family::Ip4, 1234);
     let node = "ip4-udp-punt-socket";
     // It may come later than its registration.
@@ -290,7 +290,7 @@ fn a_program_that_is_slow_or_gone_loses_packets_and_nothing_else() {
     router.send(&a, &frame);
     assert_eq!(router.error(node, "Socket TX error"), 1);
     let client = folder.client("client");
-    // The kernel keeps some; the rest is dropped, and nobody waits.
+    // The kernel keeps some; the rest is dropped, and no thread waits.
     router.send_all(&a, vec![&frame; 2000]);
     let (sent, lost) = (router.error(node, "Socket TX"), router.error(node, "Socket TX error"));
     let congested = router.error(node, "punted packets for sockets, too many at a time");
@@ -315,7 +315,7 @@ fn punt_l4(af: u8, protocol: u8, port: u16) -> Vec<u8> {
     [&[0, 0, 0, 0, af, protocol][..], &port.to_be_bytes()].concat()
 }
 
-fn register(client: &Asker<'_>, version: u32, punt: &[u8], path: &str) -> (Retval, String) {
+fn register(client: &ApiAsker<'_>, version: u32, punt: &[u8], path: &str) -> (Retval, String) {
     let mut bytes = [&version.to_be_bytes()[..], punt, path.as_bytes()].concat();
     bytes.resize(4 + 8 + 108, 0);
     let row = client.ask("punt_socket_register", &bytes).remove(0);
@@ -327,7 +327,7 @@ fn register(client: &Asker<'_>, version: u32, punt: &[u8], path: &str) -> (Retva
 fn clients_register_by_the_binary_api() {
     let folder = Folder::new();
     let (router, ..) = router(&folder);
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let ours = folder.path("router").display().to_string();
     let path = folder.path("client").display().to_string();
     assert_eq!(register(&client, 1, &punt_l4(0, 17, 1111), &path), (OK, ours.clone()));
@@ -369,20 +369,20 @@ fn ports_come_back_to_whom_they_belonged() {
     let folder = Folder::new();
     let (router, ..) = router(&folder);
     let punt = router.get::<Punt>();
-    let (what, path) = (What::Udp(Family::Ip4, 1234), folder.path("client"));
+    let (what, path) = (PuntClass::Udp(Family::Ip4, 1234), folder.path("client"));
     let all = Registered { family: Family::Ip4, l4: L4::AllUdp };
     let listeners = router.get::<shoal_ip::ListenerTable<shoal_ip4::Ip4Family>>().shared();
     punt.register(what, &path).unwrap();
     let socket = listeners.udp(1234);
-    punt.set(all, Standing::Punted).unwrap();
+    punt.set(all, RegistrationState::Punted).unwrap();
     assert_eq!(listeners.udp(1234), socket, "all ports but those of others");
     let one = Registered { family: Family::Ip4, l4: L4::Udp(1234) };
-    assert!(matches!(punt.set(one, Standing::Punted), Err(PuntError::Taken { .. })));
+    assert!(matches!(punt.set(one, RegistrationState::Punted), Err(PuntError::Taken { .. })));
     punt.deregister(what).unwrap();
     assert_eq!(listeners.udp(1234), listeners.udp(1235));
     punt.register(what, &path).unwrap();
     assert_eq!(listeners.udp(1234), socket);
-    punt.set(all, Standing::NotPunted).unwrap();
+    punt.set(all, RegistrationState::NotPunted).unwrap();
     assert_eq!((listeners.udp(1234), listeners.udp(1235)), (socket, None));
     punt.deregister(what).unwrap();
     assert_eq!(listeners.udp(1234), None);
@@ -394,7 +394,7 @@ fn without_a_socket_of_its_own_the_router_takes_no_program() {
     modules.extend([&shoal_ip6_nd::MODULE, &shoal_punt::MODULE]);
     let router = Router::new(&modules);
     let punt = router.get::<Punt>();
-    let what = What::Udp(Family::Ip4, 1234);
+    let what = PuntClass::Udp(Family::Ip4, 1234);
     assert_eq!(punt.register(what, "/tmp/x".as_ref()), Err(PuntError::NotConfigured));
     assert_eq!(punt.deregister(what), Err(PuntError::NotConfigured));
     let folder = Folder::new();

@@ -40,7 +40,7 @@ pub struct IpSourceAndPortRangeCheckAddDel {
     pub vrf_id: u32,
 }
 
-/// Says by which tables packets of an interface are checked; all bits set for those of which nothing is said.
+/// Sets by which tables packets of an interface are checked; all bits set for no table.
 #[derive(Message)]
 #[message(request)]
 pub struct IpSourceAndPortRangeCheckInterfaceAddDel {

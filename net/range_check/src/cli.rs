@@ -103,11 +103,11 @@ fn ranges(of: &[PortRange]) -> Vec<Range> {
     of.iter().map(|PortRange { low, high }| Range { low: *low, high: *high }).collect()
 }
 
-/// What is said of one host.
+/// The ranges of one host.
 #[derive(Serialize)]
 struct Host {
     host: Ipv4Addr,
-    /// None: nothing is said of it.
+    /// None: the host has no entry.
     ranges: Option<Vec<Range>>,
 }
 

@@ -18,7 +18,7 @@ use crate::{RangeError, Verdict};
 /// Most ranges of a prefix.
 const MOST: usize = 64;
 
-/// By which tables packets of an interface are checked; `None` where nothing is said.
+/// By which tables packets of an interface are checked; `None` for no table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Setting {
     /// TCP that goes in to the hosts: sent by the interface.
@@ -263,7 +263,7 @@ impl RangeCheck {
         self.settings.borrow().iter().map(|(interface, setting)| (*interface, *setting)).collect()
     }
 
-    /// What a host may speak to by a table; `None` if nothing is said of it.
+    /// What a host may speak to by a table; `None` if it has no entry.
     ///
     /// # Errors
     /// There is no such table.

@@ -15,7 +15,7 @@ pub enum RangeError {
     /// The ends of a range are in the wrong order, or begin with 0.
     #[error("{0} is no range of ports: from 1 to 65535, the lower first")]
     Range(PortRange),
-    /// Nothing is said.
+    /// No range is given.
     #[error("a range of ports is missing")]
     NoRange,
     /// It is not there.

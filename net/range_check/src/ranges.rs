@@ -69,7 +69,7 @@ impl Table {
     }
 }
 
-/// The tables of an interface in one direction; `None` for a protocol of which nothing passes.
+/// The tables of an interface in one direction; `None` for a protocol that does not pass.
 #[derive(Clone, Default)]
 pub(crate) struct Checked {
     pub tcp: Option<Arc<Table>>,

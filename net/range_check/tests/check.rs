@@ -4,7 +4,7 @@ use shoal_message::Retval;
 use shoal_module::api::ApiPart;
 use shoal_range_check::api::API;
 use shoal_range_check::{PortRange, RangeCheck, RangeError, Setting};
-use shoal_testkit::{Asker, PEER, PEER_MAC, PacketBuilder, Port, Rng, Router, STACK, api};
+use shoal_testkit::{ApiAsker, PEER, PEER_MAC, PacketBuilder, Port, Rng, Router, STACK, api};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{MacAddress, TcpFlags};
 
@@ -134,7 +134,7 @@ fn message(add: u8, prefix: [u8; 4], len: u8, ranges: &[(u16, u16)], table: u32)
 #[test]
 fn clients_say_ranges_and_interfaces() {
     let (router, a, _) = router();
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let ranges = |add, ranges: &[(u16, u16)], table| {
         client
             .retval("ip_source_and_port_range_check_add_del", &message(add, [10, 0, 0, 0], 8, ranges, table))

@@ -7,9 +7,9 @@ use shoal_interface::InterfaceArg;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::{Families, Kind, Look, Reassembly, ReassemblyError, Settings, Side, Until, Version};
+use crate::{Families, Kind, Look, Reassembly, ReassemblyError, Settings, Side, Version, WaitFor};
 
-/// As whom the operator wants shallow virtual reassembly.
+/// The operator's user name for shallow virtual reassembly.
 pub(crate) const SV_USER: &str = "cli";
 
 /// Commands of this crate.
@@ -131,7 +131,7 @@ fn set_sv(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn set_extended(control: &Control, args: &Args) -> Result<Output, CliError> {
     let reassembly = control.get::<Reassembly>()?;
-    let until = if args.has("on") { Until::Last } else { Until::First };
+    let until = if args.has("on") { WaitFor::Last } else { WaitFor::First };
     for (version, other) in [(Version::Ip4, "ip6"), (Version::Ip6, "ip4")] {
         if !args.has(other) {
             reassembly.set_waits(version, until);

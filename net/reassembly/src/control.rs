@@ -24,7 +24,7 @@ use crate::node::sv::SvNode;
 use crate::node::sv_feature::SvFeature;
 use crate::settings::{Settings, Shared};
 use crate::state::{Full, Sv};
-use crate::table::Until;
+use crate::table::WaitFor;
 
 mod look;
 
@@ -106,7 +106,7 @@ pub struct Reassembly {
     ip6: Part<Ip6>,
     local: Cell<Families>,
     on: RefCell<BTreeMap<SwIfIndex, Families>>,
-    /// Who wants shallow virtual reassembly where.
+    /// Users of shallow virtual reassembly, by place.
     sv_users: RefCell<BTreeMap<SvPlace, BTreeSet<&'static str>>>,
 }
 
@@ -294,12 +294,12 @@ impl Reassembly {
     }
 
     /// What fragments wait for with shallow virtual reassembly.
-    pub fn waits(&self, version: Version) -> Until {
+    pub fn waits(&self, version: Version) -> WaitFor {
         self.shared(version, Kind::ShallowVirtual).until()
     }
 
     /// What they wait for from their next fragment on.
-    pub fn set_waits(&self, version: Version, until: Until) {
+    pub fn set_waits(&self, version: Version, until: WaitFor) {
         self.shared(version, Kind::ShallowVirtual).wait(until);
     }
 

@@ -34,16 +34,15 @@ pub struct Fragment<K> {
 pub enum Fault {
     /// Its headers do not fit what is there.
     Malformed,
-    /// It carries nothing, or not in units of 8 bytes though others follow. Where the sender is told that this is
-    /// wrong.
+    /// It carries nothing, or not in units of 8 bytes though others follow. Where the error to the sender points.
     Length(Option<u32>),
-    /// It ends behind the longest packet. Where the sender is told that this is wrong.
+    /// It ends behind the longest packet. Where the error to the sender points.
     TooLong(Option<u32>),
     /// It is the first one and does not have all headers up to the upper layer's.
     MissingUpper,
 }
 
-/// What the sender of a fragment is told.
+/// The error to the sender of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// The field at this offset is wrong.
@@ -63,8 +62,8 @@ pub trait Family: Copy + Send + Sync + 'static {
     const TITLE: &'static str;
     /// Names of the nodes.
     const NODES: Nodes;
-    /// Whether senders of packets that pass through are told that the rest did not come. RFC 1122, 3.3.2 asks it of the
-    /// destination alone, which is who a router is not.
+    /// Whether senders of packets that pass through get an error when the rest did not come. RFC 1122, 3.3.2 asks it of
+    /// the destination alone, which is who a router is not.
     const TELLS_TRANSIT: bool;
 
     /// Whether a packet is part of another. One fragment that is the whole (RFC 6946) is not.
@@ -130,7 +129,7 @@ pub struct Nodes {
     pub sv_output_feature: &'static str,
     /// Who tells senders.
     pub icmp_error: &'static str,
-    /// Who gets what is for this router.
+    /// The receiver of packets for this router.
     pub receiver: &'static str,
     /// Where features of packets to one host run.
     pub unicast: &'static str,

@@ -5,7 +5,7 @@
 use shoal_buffer::{Buffer, Cache, Full};
 
 /// Pieces up to this length are copied into the buffer before them, and the first buffer holds this much if there is as
-/// much: whoever looks at headers of upper layers looks there.
+/// much: nodes that look at headers of upper layers look there.
 const SMALL: usize = 256;
 
 /// Puts a chain behind a packet of one segment or more, copying what is small. `front`: it is the datagram's first.

@@ -38,7 +38,7 @@ pub use control::{Datagram, Families, Kind, Look, Reassembly, Side, SvStages, Ve
 pub use error::ReassemblyError;
 pub use l4::L4;
 pub use settings::Settings;
-pub use table::Until;
+pub use table::WaitFor;
 
 use std::rc::Rc;
 

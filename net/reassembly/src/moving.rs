@@ -7,7 +7,7 @@ use std::hash::Hash;
 use shoal_infra::Handle;
 
 use crate::sv_table::SvTable;
-use crate::table::{Aged, Context, Items, Table, Why};
+use crate::table::{Aged, Context, Items, ReleaseReason, Table};
 
 impl<K: Copy + Eq + Hash, T> Table<K, T> {
     /// Takes out the datagrams that other threads than `here` own: a table for each of those threads.
@@ -34,7 +34,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
             let (key, since) = (context.key, context.since);
             next = context.older;
             if self.by_key.contains_key(&key) {
-                other.end(handle, Why::Evicted, items);
+                other.end(handle, ReleaseReason::Evicted, items);
                 continue;
             }
             while let Some(here) = place.and_then(|h| self.contexts.get(h)).filter(|c| c.since > since) {
@@ -42,7 +42,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
             }
             other.move_to(self, handle, place);
             // No room is left for so many: gone, as by the network.
-            other.end(handle, Why::Evicted, items);
+            other.end(handle, ReleaseReason::Evicted, items);
         }
     }
 
@@ -89,7 +89,7 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
             let (key, since) = (context.key, context.since);
             next = context.older;
             if self.by_key.contains_key(&key) {
-                other.end(handle, Why::Evicted, items);
+                other.end(handle, ReleaseReason::Evicted, items);
                 continue;
             }
             while let Some(here) = place.and_then(|h| self.contexts.get(h)).filter(|c| c.since > since) {

@@ -5,26 +5,26 @@ use std::hash::Hash;
 
 use shoal_infra::Handle;
 
-use crate::table::{Arrival, Context, Items, Piece, Table, Why};
+use crate::table::{Arrival, Context, Items, Piece, ReleaseReason, Table};
 
 /// Most pieces that one fragment may replace, so that a fragment costs no more than a few look-ups.
 const MOST_REPLACED: usize = 64;
 
 impl<K: Copy + Eq + Hash, T> Table<K, T> {
     /// Takes off a fragment what its neighbours have already, and lets go of those that lie inside of it. Where that
-    /// cannot be it stays what it was; [`Why::Duplicate`] when all of it is there.
+    /// cannot be it stays what it was; [`ReleaseReason::Duplicate`] when all of it is there.
     pub(crate) fn make_fit(
         &mut self,
         context: Handle<Context<K, T>>,
         arrival: &mut Arrival,
         item: &mut T,
         items: &mut (impl Items<T> + ?Sized),
-    ) -> Option<Why> {
+    ) -> Option<ReleaseReason> {
         for _ in 0..MOST_REPLACED {
             let (before, after) = self.neighbours(context, arrival.start);
             let before_end = before.and_then(|h| self.pieces.get(h)).map_or(0, |p| p.arrival.end);
             if before_end >= arrival.end {
-                return items.trim(item, 0, 0).then_some(Why::Duplicate);
+                return items.trim(item, 0, 0).then_some(ReleaseReason::Duplicate);
             }
             if before_end > arrival.start {
                 if !items.trim(item, before_end - arrival.start, 0) {
@@ -84,7 +84,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         }
         self.budget.give(piece.arrival.buffers);
         if let Some(item) = piece.item {
-            items.gone(item, Why::Duplicate, false);
+            items.gone(item, ReleaseReason::Duplicate, false);
         }
     }
 }

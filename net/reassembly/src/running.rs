@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 
-use crate::{Families, Kind, Reassembly, Settings, Side, Until, Version};
+use crate::{Families, Kind, Reassembly, Settings, Side, Version, WaitFor};
 
 fn families(families: Families) -> &'static str {
     match families {
@@ -34,7 +34,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         }
     }
     for (version, name) in [(Version::Ip4, "ip4"), (Version::Ip6, "ip6")] {
-        if all.waits(version) == Until::Last {
+        if all.waits(version) == WaitFor::Last {
             running.line(Phase::System, format!("set ip reassembly extended {name} on"));
         }
     }

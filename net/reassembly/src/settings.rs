@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::table::{Limits, Until};
+use crate::table::{Limits, WaitFor};
 
 /// Limits and times of one kind of reassembly for one family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +50,7 @@ impl Settings {
 pub struct Shared(Arc<[AtomicU32; 4]>, Arc<AtomicBool>);
 
 impl Shared {
-    /// As they are said.
+    /// With these settings.
     pub fn new(settings: Settings) -> Self {
         let shared = Shared(Arc::new([const { AtomicU32::new(0) }; 4]), Arc::default());
         shared.set(settings);
@@ -77,13 +77,13 @@ impl Shared {
     }
 
     /// What fragments wait for.
-    pub fn until(&self) -> Until {
-        if self.1.load(Ordering::Relaxed) { Until::Last } else { Until::First }
+    pub fn until(&self) -> WaitFor {
+        if self.1.load(Ordering::Relaxed) { WaitFor::Last } else { WaitFor::First }
     }
 
     /// What they wait for from now on.
-    pub fn wait(&self, until: Until) {
-        self.1.store(until == Until::Last, Ordering::Relaxed);
+    pub fn wait(&self, until: WaitFor) {
+        self.1.store(until == WaitFor::Last, Ordering::Relaxed);
     }
 
     /// The limits of a table.

@@ -18,7 +18,7 @@ use crate::family::Family;
 use crate::hash::Keyed;
 use crate::settings::Shared;
 use crate::sv_table::SvTable;
-use crate::table::{Items, Seen, Table, Why};
+use crate::table::{DatagramInfo, Items, ReleaseReason, Table};
 use crate::threads::Owners;
 
 /// Datagrams ended at once, so that no thread is kept long.
@@ -34,7 +34,7 @@ pub struct Ticket {
     pub thread: u16,
     /// Not 0: it is for this router.
     pub for_us: u16,
-    /// Not 0: it is the first of a datagram that ended, and its sender is to be told.
+    /// Not 0: it is the first of a datagram that ended, and its sender is to get an error.
     pub told: u16,
     /// Bytes of the link's header in front of the network header, which is the front meanwhile.
     pub link: u16,
@@ -53,7 +53,7 @@ impl Ticket {
 }
 
 /// A table of datagrams, as the runtime and the control plane see it.
-pub trait Held<K>: Sized + Send + 'static {
+pub trait DatagramTable<K>: Sized + Send + 'static {
     /// Whether fragments stay what they are.
     const SHALLOW: bool;
 
@@ -67,7 +67,7 @@ pub trait Held<K>: Sized + Send + 'static {
     fn oldest(&self) -> Option<Time>;
 
     /// Up to `most` of them, the oldest first.
-    fn seen(&self, most: usize) -> Vec<Seen<K>>;
+    fn seen(&self, most: usize) -> Vec<DatagramInfo<K>>;
 
     /// Ends up to `most` of those whose time is over; tells how many.
     fn end_old(&mut self, now: Time, timeout: Duration, most: usize, items: &mut dyn Items<Buffer>) -> usize;
@@ -81,7 +81,7 @@ pub trait Held<K>: Sized + Send + 'static {
 
 macro_rules! held {
     ($table:ident, $shallow:expr) => {
-        impl<K: Copy + Eq + Hash + Send + 'static> Held<K> for $table<K, Buffer> {
+        impl<K: Copy + Eq + Hash + Send + 'static> DatagramTable<K> for $table<K, Buffer> {
             const SHALLOW: bool = $shallow;
 
             fn with(budget: Budget) -> Self {
@@ -97,7 +97,7 @@ macro_rules! held {
                 $table::oldest(self)
             }
 
-            fn seen(&self, most: usize) -> Vec<Seen<K>> {
+            fn seen(&self, most: usize) -> Vec<DatagramInfo<K>> {
                 self.list(most)
             }
 
@@ -157,7 +157,7 @@ pub struct Shard<T> {
     walked: Time,
 }
 
-impl<F: Family, T: Held<F::Key>> State<F, T> {
+impl<F: Family, T: DatagramTable<F::Key>> State<F, T> {
     /// Nothing is held.
     pub fn new(settings: Shared, interfaces: IfTable, budget: &Budget) -> Self {
         State {
@@ -210,7 +210,7 @@ impl<F, T> Clone for ToExpired<F, T> {
 
 impl<F, T> Copy for ToExpired<F, T> {}
 
-impl<F: Family, T: Held<F::Key>> NextNodes for ToExpired<F, T> {
+impl<F: Family, T: DatagramTable<F::Key>> NextNodes for ToExpired<F, T> {
     const NAMES: &'static [&'static str] =
         if T::SHALLOW { &[F::NODES.sv_expired] } else { &[F::NODES.expired] };
 
@@ -227,7 +227,7 @@ pub enum Error {
     Moved,
 }
 
-impl<F: Family, T: Held<F::Key>> Stateful for State<F, T> {
+impl<F: Family, T: DatagramTable<F::Key>> Stateful for State<F, T> {
     const NAME: &'static str = if T::SHALLOW { F::NODES.sv_timer } else { F::NODES.timer };
     type Next = ToExpired<F, T>;
     type Error = Error;
@@ -283,12 +283,12 @@ impl<'a, 'b, F, T> Expiring<'a, 'b, F, T> {
     }
 }
 
-impl<F: Family, T: Held<F::Key>> Items<Buffer> for Expiring<'_, '_, F, T> {
+impl<F: Family, T: DatagramTable<F::Key>> Items<Buffer> for Expiring<'_, '_, F, T> {
     fn same(&mut self, _: &mut Buffer, _: &mut Buffer) -> bool {
         false
     }
 
-    fn gone(&mut self, mut item: Buffer, why: Why, first: bool) {
+    fn gone(&mut self, mut item: Buffer, why: ReleaseReason, first: bool) {
         tell(&mut self.cx.cache().packet(&mut item), why, first);
         self.cx.send(ToExpired::<F, T>(PhantomData).edge(), item);
     }
@@ -302,13 +302,13 @@ impl Items<Buffer> for Moving<'_, '_> {
         false
     }
 
-    fn gone(&mut self, item: Buffer, _: Why, _: bool) {
+    fn gone(&mut self, item: Buffer, _: ReleaseReason, _: bool) {
         self.0.drop(item, Error::Moved);
     }
 }
 
-/// Notes in a fragment's ticket why its datagram ended, and whether its sender is told.
-pub fn tell(pkt: &mut Packet<'_>, why: Why, first: bool) {
+/// Notes in a fragment's ticket why its datagram ended, and whether its sender gets an error.
+pub fn tell(pkt: &mut Packet<'_>, why: ReleaseReason, first: bool) {
     let ticket = pkt.scratch::<Ticket>();
-    ticket.told = u16::from(first && why == Why::Timeout);
+    ticket.told = u16::from(first && why == ReleaseReason::Timeout);
 }

@@ -12,9 +12,9 @@ use shoal_infra::{Handle, Pool};
 use crate::budget::Budget;
 use crate::hash::Keyed;
 use crate::l4::L4;
-use crate::table::{Arrival, Items, Limits, Seen, Until, Why};
+use crate::table::{Arrival, DatagramInfo, Items, Limits, ReleaseReason, WaitFor};
 
-/// What a table has to ask of whoever gives it fragments.
+/// What a table has to ask of the code that gives it fragments.
 pub trait Waiters<T>: Items<T> {
     /// A fragment that waited goes on: the first one came.
     fn go_on(&mut self, item: T, l4: L4);
@@ -90,12 +90,12 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
     }
 
     /// Up to `most` datagrams, the oldest first.
-    pub fn list(&self, most: usize) -> Vec<Seen<K>> {
+    pub fn list(&self, most: usize) -> Vec<DatagramInfo<K>> {
         let mut all = Vec::new();
         let mut next = self.oldest;
         while let Some(c) = next.and_then(|h| self.contexts.get(h)).filter(|_| all.len() < most) {
             let Context { key, since, seen, bytes, len, .. } = *c;
-            all.push(Seen { key, since, fragments: seen, bytes, len, given_up: false });
+            all.push(DatagramInfo { key, since, fragments: seen, bytes, len, given_up: false });
             next = c.newer;
         }
         all
@@ -113,18 +113,18 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
         let mut known = self.by_key.get(&key).copied();
         if let Some(old) = known.filter(|h| l4.is_some() && self.is_through(*h)) {
             // Identifications are used again: a first fragment begins the next datagram.
-            self.end(old, Why::Timeout, items);
+            self.end(old, ReleaseReason::Timeout, items);
             known = None;
         }
         let Some(handle) = known.or_else(|| self.begin(key, limits, now, items)) else {
-            items.gone(item, Why::Evicted, false);
+            items.gone(item, ReleaseReason::Evicted, false);
             return SvOutcome::Taken;
         };
         let first = self.contexts.get(handle).and_then(|c| c.first);
         let says = match (first, l4) {
             // RFC 3128: nothing may lie over what the first one says, nor may there be two that differ.
-            (Some((old, end)), Some(new)) if (old, end) != (new, arrival.end) => Err(Why::Overlap),
-            (Some((_, end)), None) if arrival.start < end => Err(Why::Overlap),
+            (Some((old, end)), Some(new)) if (old, end) != (new, arrival.end) => Err(ReleaseReason::Overlap),
+            (Some((_, end)), None) if arrival.start < end => Err(ReleaseReason::Overlap),
             (Some((l4, _)), _) | (None, Some(l4)) => Ok(l4),
             (None, None) => {
                 self.hold(handle, arrival, item, limits, items);
@@ -136,7 +136,7 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
                 items.gone(item, why, false);
                 SvOutcome::Taken
             }
-            Ok(l4) if limits.until == Until::Last && !self.knows_end(handle, arrival) => {
+            Ok(l4) if limits.until == WaitFor::Last && !self.knows_end(handle, arrival) => {
                 if let Some(context) = self.contexts.get_mut(handle) {
                     context.first.get_or_insert((l4, arrival.end));
                 }
@@ -177,14 +177,14 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
         items: &mut impl Waiters<T>,
     ) {
         if self.contexts.get(handle).is_some_and(|c| c.waiting.len() >= limits.fragments as usize) {
-            return items.gone(item, Why::TooMany, false);
+            return items.gone(item, ReleaseReason::TooMany, false);
         }
         while !self.budget.take(arrival.buffers) {
             let oldest = self.oldest.filter(|h| *h != handle);
             let Some(victim) = oldest.or_else(|| self.contexts.get(handle)?.newer) else {
-                return items.gone(item, Why::NoBuffers, false);
+                return items.gone(item, ReleaseReason::NoBuffers, false);
             };
-            self.end(victim, Why::NoBuffers, items);
+            self.end(victim, ReleaseReason::NoBuffers, items);
         }
         self.note(handle, arrival);
         if let Some(context) = self.contexts.get_mut(handle) {
@@ -201,7 +201,7 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
             match arrival.start {
                 // The first one itself, which waited for the last.
                 0 if arrival.end == end => items.go_on(item, l4),
-                start if start < end => items.gone(item, Why::Overlap, false),
+                start if start < end => items.gone(item, ReleaseReason::Overlap, false),
                 _ => items.go_on(item, l4.of_later()),
             }
         }
@@ -243,7 +243,7 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
     ) -> Option<Handle<Context<K, T>>> {
         while self.contexts.len() >= limits.datagrams {
             let victim = self.victim()?;
-            self.end(victim, Why::Evicted, items);
+            self.end(victim, ReleaseReason::Evicted, items);
         }
         let context = Context {
             key,
@@ -284,7 +284,7 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
     pub(crate) fn end(
         &mut self,
         handle: Handle<Context<K, T>>,
-        why: Why,
+        why: ReleaseReason,
         items: &mut (impl Items<T> + ?Sized),
     ) {
         let Some(mut context) = self.lift(handle) else { return };
@@ -324,7 +324,7 @@ impl<K: Copy + Eq + Hash, T> SvTable<K, T> {
             if self.contexts.get(oldest).is_some_and(|c| c.since.after(timeout) > now) {
                 break;
             }
-            self.end(oldest, Why::Timeout, items);
+            self.end(oldest, ReleaseReason::Timeout, items);
             ended += 1;
         }
         ended

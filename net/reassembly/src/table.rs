@@ -32,7 +32,7 @@ pub struct Arrival {
 
 /// Why a fragment leaves a table other than in a whole datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Why {
+pub enum ReleaseReason {
     /// It came twice, byte by byte the same.
     Duplicate,
     /// It, or another of its datagram, lies over a third, or they do not agree where the datagram ends.
@@ -56,13 +56,13 @@ pub enum Outcome<K, T> {
     /// It waits for others.
     Held,
     /// With it the datagram is whole: take its fragments with [`Table::pop_last`].
-    Whole(Whole<K, T>),
+    Whole(CompleteDatagram<K, T>),
     /// It was given to [`Items::gone`].
-    Refused(Why),
+    Refused(ReleaseReason),
 }
 
 /// A datagram all of whose bytes are there.
-pub struct Whole<K, T> {
+pub struct CompleteDatagram<K, T> {
     context: Handle<Context<K, T>>,
     /// Bytes of its payload.
     pub len: u32,
@@ -72,7 +72,7 @@ pub struct Whole<K, T> {
     pub ecn: u8,
 }
 
-/// What a table has to ask of whoever gives it fragments.
+/// What a table has to ask of the code that gives it fragments.
 pub trait Items<T> {
     /// Whether two fragments of the same place carry the same bytes.
     fn same(&mut self, old: &mut T, new: &mut T) -> bool;
@@ -85,7 +85,7 @@ pub trait Items<T> {
     }
 
     /// A fragment leaves. `first` is its datagram's first when that one was there.
-    fn gone(&mut self, item: T, why: Why, first: bool);
+    fn gone(&mut self, item: T, why: ReleaseReason, first: bool);
 }
 
 /// Limits of a table.
@@ -96,12 +96,12 @@ pub struct Limits {
     /// Fragments of one.
     pub fragments: u32,
     /// What fragments wait for with shallow virtual reassembly.
-    pub until: Until,
+    pub until: WaitFor,
 }
 
 /// What fragments wait for with shallow virtual reassembly before they go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Until {
+pub enum WaitFor {
     /// The first fragment, which says ports.
     #[default]
     First,
@@ -129,7 +129,7 @@ pub(crate) struct Context<K, T> {
 
 /// A datagram as `show ... details` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen<K> {
+pub struct DatagramInfo<K> {
     /// What names it.
     pub key: K,
     /// When its first fragment came.
@@ -216,11 +216,11 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     }
 
     /// Up to `most` datagrams, the oldest first.
-    pub fn list(&self, most: usize) -> Vec<Seen<K>> {
+    pub fn list(&self, most: usize) -> Vec<DatagramInfo<K>> {
         let mut all = Vec::new();
         let mut next = self.oldest;
         while let Some(context) = next.and_then(|h| self.contexts.get(h)).filter(|_| all.len() < most) {
-            all.push(Seen {
+            all.push(DatagramInfo {
                 key: context.key,
                 since: context.since,
                 fragments: context.pieces,
@@ -252,20 +252,22 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         let refused = known.and_then(|context| self.misfit(context, arrival, limits, &mut item, items));
         if let Some(why) = refused {
             items.gone(item, why, false);
-            if let Some(context) = known.filter(|_| matches!(why, Why::Overlap | Why::TooMany)) {
+            if let Some(context) =
+                known.filter(|_| matches!(why, ReleaseReason::Overlap | ReleaseReason::TooMany))
+            {
                 // RFC 5722: the whole datagram goes, with fragments that are still to come. One counts for the reason.
-                self.give_up(context, Why::GivenUp, items);
+                self.give_up(context, ReleaseReason::GivenUp, items);
             }
             return Outcome::Refused(why);
         }
         if !self.reserve(arrival.buffers, known, items) {
-            items.gone(item, Why::NoBuffers, false);
-            return Outcome::Refused(Why::NoBuffers);
+            items.gone(item, ReleaseReason::NoBuffers, false);
+            return Outcome::Refused(ReleaseReason::NoBuffers);
         }
         let Some(context) = known.or_else(|| self.begin(key, limits, now, items)) else {
             self.budget.give(arrival.buffers);
-            items.gone(item, Why::Evicted, false);
-            return Outcome::Refused(Why::Evicted);
+            items.gone(item, ReleaseReason::Evicted, false);
+            return Outcome::Refused(ReleaseReason::Evicted);
         };
         self.link(context, arrival, item);
         self.judge(context, items)
@@ -279,25 +281,25 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         limits: Limits,
         item: &mut T,
         items: &mut (impl Items<T> + ?Sized),
-    ) -> Option<Why> {
+    ) -> Option<ReleaseReason> {
         let (before, after) = self.neighbours(context, arrival.start);
         let context = self.contexts.get(context)?;
         if context.given_up {
-            return Some(Why::GivenUp);
+            return Some(ReleaseReason::GivenUp);
         }
         if let Some(old) = before.and_then(|h| self.pieces.get_mut(h)) {
             let place = |a: Arrival| (a.start, a.end, a.more);
             if place(old.arrival) == place(arrival) {
                 // RFC 8200, 4.5: one that is there already, byte by byte, may be passed over.
                 let same = old.item.as_mut().is_some_and(|old| items.same(old, item));
-                return Some(if same { Why::Duplicate } else { Why::Overlap });
+                return Some(if same { ReleaseReason::Duplicate } else { ReleaseReason::Overlap });
             }
             if old.arrival.end > arrival.start {
-                return Some(Why::Overlap);
+                return Some(ReleaseReason::Overlap);
             }
         }
         if after.and_then(|h| self.pieces.get(h)).is_some_and(|next| next.arrival.start < arrival.end) {
-            return Some(Why::Overlap);
+            return Some(ReleaseReason::Overlap);
         }
         let last_end = context.last.and_then(|h| self.pieces.get(h)).map_or(0, |last| last.arrival.end);
         let disagrees = match context.len {
@@ -305,9 +307,9 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
             None => !arrival.more && last_end > arrival.end,
         };
         if disagrees {
-            return Some(Why::Overlap);
+            return Some(ReleaseReason::Overlap);
         }
-        (context.pieces >= limits.fragments).then_some(Why::TooMany)
+        (context.pieces >= limits.fragments).then_some(ReleaseReason::TooMany)
     }
 
     /// The pieces between which one that begins at `start` belongs: the last that does not begin behind it, and the one
@@ -338,7 +340,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
                 oldest
             };
             let Some(victim) = victim else { return false };
-            self.end(victim, Why::NoBuffers, items);
+            self.end(victim, ReleaseReason::NoBuffers, items);
         }
         true
     }
@@ -352,7 +354,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     ) -> Option<Handle<Context<K, T>>> {
         while self.contexts.len() >= limits.datagrams {
             let oldest = self.oldest?;
-            self.end(oldest, Why::Evicted, items);
+            self.end(oldest, ReleaseReason::Evicted, items);
         }
         self.enter(key, now, self.newest)
     }
@@ -428,16 +430,16 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
             return Outcome::Held;
         }
         let Some(ecn) = merged_ecn(context.ecn) else {
-            self.end(handle, Why::Ecn, items);
-            return Outcome::Refused(Why::Ecn);
+            self.end(handle, ReleaseReason::Ecn, items);
+            return Outcome::Refused(ReleaseReason::Ecn);
         };
         self.unlink(handle);
-        Outcome::Whole(Whole { context: handle, len: bytes, fragments, ecn })
+        Outcome::Whole(CompleteDatagram { context: handle, len: bytes, fragments, ecn })
     }
 
     /// Takes the last fragment of a whole datagram; `None` when all were taken, which is when it is forgotten. Take
     /// all.
-    pub fn pop_last(&mut self, whole: &Whole<K, T>) -> Option<T> {
+    pub fn pop_last(&mut self, whole: &CompleteDatagram<K, T>) -> Option<T> {
         let taken = self.take_last(whole.context);
         if taken.is_none() {
             self.contexts.remove(whole.context);
@@ -482,13 +484,23 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         self.by_key.remove(&key);
     }
 
-    fn release(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut (impl Items<T> + ?Sized)) {
+    fn release(
+        &mut self,
+        handle: Handle<Context<K, T>>,
+        why: ReleaseReason,
+        items: &mut (impl Items<T> + ?Sized),
+    ) {
         while let Some((item, first)) = self.take_last(handle) {
             items.gone(item, why, first);
         }
     }
 
-    fn give_up(&mut self, handle: Handle<Context<K, T>>, why: Why, items: &mut (impl Items<T> + ?Sized)) {
+    fn give_up(
+        &mut self,
+        handle: Handle<Context<K, T>>,
+        why: ReleaseReason,
+        items: &mut (impl Items<T> + ?Sized),
+    ) {
         self.release(handle, why, items);
         if let Some(context) = self.contexts.get_mut(handle) {
             (context.given_up, context.bytes) = (true, 0);
@@ -498,7 +510,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     pub(crate) fn end(
         &mut self,
         handle: Handle<Context<K, T>>,
-        why: Why,
+        why: ReleaseReason,
         items: &mut (impl Items<T> + ?Sized),
     ) {
         self.release(handle, why, items);
@@ -519,7 +531,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
             if self.contexts.get(oldest).is_some_and(|c| c.since.after(timeout) > now) {
                 break;
             }
-            self.end(oldest, Why::Timeout, items);
+            self.end(oldest, ReleaseReason::Timeout, items);
             ended += 1;
         }
         ended

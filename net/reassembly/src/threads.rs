@@ -1,7 +1,7 @@
 //! Which thread puts which datagram together.
 //!
 //! Fragments of a datagram may come in on several threads. All of them go to one, picked by the hash of what names the
-//! datagram, so that each table belongs to one thread. The hash is keyed: nobody outside can send all to one thread.
+//! datagram, so that each table belongs to one thread. The hash is keyed: no sender outside can send all to one thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -9,7 +9,7 @@ use shoal_module::api::ApiPart;
 use shoal_reassembly::api::IP;
 use shoal_reassembly::{Families, Reassembly};
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
-use shoal_testkit::{Asker, Router};
+use shoal_testkit::{ApiAsker, Router};
 
 static PARTS: &[&ApiPart] = &[&IP];
 const OK: Retval = Retval(0);
@@ -28,7 +28,7 @@ fn random_bytes_are_answered() {
 #[test]
 fn limits_and_times_are_set_and_told() {
     let router = Router::new(MODULES);
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     for (is_ip6, kind) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         let values = [1_000_000u32, 1000, 1000 + u32::from(is_ip6), 10_000].map(u32::to_be_bytes).concat();
         let set = [&values[..], &[is_ip6, 0, 0, 0, kind]].concat();
@@ -47,7 +47,7 @@ fn limits_and_times_are_set_and_told() {
 fn it_is_switched_by_interface_and_for_the_router_itself() {
     let mut router = Router::new(MODULES);
     let port = router.pg(0);
-    let client = Asker::new(router.control(), PARTS);
+    let client = ApiAsker::new(router.control(), PARTS);
     let reassembly = router.get::<Reassembly>();
     let set = |interface: u32, ip4: u8, ip6: u8, kind: u8| {
         let fields = [&interface.to_be_bytes()[..], &[ip4, ip6, 0, 0, 0, kind]].concat();

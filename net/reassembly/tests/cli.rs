@@ -5,7 +5,7 @@ use crate::common;
 
 use std::rc::Rc;
 
-use common::{BOTH, Over, two_hosts};
+use common::{BOTH, TestFamily, two_hosts};
 use shoal_module::cli::{Args, CliError, Output, Run};
 use shoal_reassembly::cli::COMMANDS;
 use shoal_reassembly::{Families, Kind, Reassembly, Settings, Version};
@@ -41,8 +41,8 @@ fn an_interface_is_switched_for_one_family_or_both() {
         let (_, on) = features.iter().find(|(arc, _)| *arc == over.node("output")).unwrap();
         assert!(on.iter().any(|(name, on)| *on && *name == over.node("sv-reassembly-output-feature")));
     }
-    let nobody = run(&router, "set interface reassembly", &[("interface", "pg9"), ("on", "")]).unwrap_err();
-    assert!(nobody.to_string().contains("pg9"), "{nobody}");
+    let unknown = run(&router, "set interface reassembly", &[("interface", "pg9"), ("on", "")]).unwrap_err();
+    assert!(unknown.to_string().contains("pg9"), "{unknown}");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn limits_that_are_not_named_stay_and_impossible_ones_are_refused() {
 #[test]
 fn what_is_held_is_shown_as_text_and_json() {
     let (mut router, a, _) = two_hosts();
-    let over = Over::Ip4;
+    let over = TestFamily::Ip4;
     router.send(&a, over.piece(over.to_us(&a), 77, IpProtocol::UDP, 0, &[1; 64], true));
     let out = run(&router, "show ip4-full-reassembly", &[("details", "")]).unwrap();
     let text = out.to_text();

@@ -5,7 +5,7 @@ use crate::common;
 
 use std::time::Duration;
 
-use common::{BOTH, Over, errors, held, ip4, ip6, on, set, two_hosts};
+use common::{BOTH, TestFamily, errors, held, ip4, ip6, on, set, two_hosts};
 use shoal_reassembly::{Families, Kind, Reassembly, ReassemblyError, Version};
 use shoal_testkit::{Port, Rng, Router};
 use shoal_wire::packet::Fragment;
@@ -14,16 +14,16 @@ use shoal_wire::{Icmp4Type, Icmp6Type, IpProtocol};
 const UDP: IpProtocol = IpProtocol::UDP;
 
 /// A whole UDP packet to the far host, and its fragments.
-fn datagram(over: Over, a: &Port, id: u16, len: usize, size: usize) -> (Vec<u8>, Vec<Vec<u8>>) {
+fn datagram(over: TestFamily, a: &Port, id: u16, len: usize, size: usize) -> (Vec<u8>, Vec<Vec<u8>>) {
     let whole = over.through(a).udp(1000, 2000).payload(&Rng::new(u64::from(id) + 1).bytes(len)).build();
     let pieces = over.cut(&over.through(a), id, UDP, &over.payload(&whole), size);
     (over.payload(&whole), pieces)
 }
 
 /// What comes out of `b` is this datagram, whole.
-fn assert_whole(over: Over, out: &[u8], payload: &[u8]) {
+fn assert_whole(over: TestFamily, out: &[u8], payload: &[u8]) {
     assert_eq!(over.payload(out), payload, "{over:?}");
-    if over == Over::Ip4 {
+    if over == TestFamily::Ip4 {
         let ip = ip4(out);
         assert!(!ip.is_fragment() && ip.checksum_ok());
         assert_eq!((usize::from(ip.total_length()), ip.ttl()), (20 + payload.len(), 63));
@@ -35,7 +35,7 @@ fn assert_whole(over: Over, out: &[u8], payload: &[u8]) {
 
 fn assert_dropped(
     router: &mut Router,
-    over: Over,
+    over: TestFamily,
     a: &Port,
     b: &Port,
     frames: &[Vec<u8>],
@@ -54,7 +54,7 @@ fn assert_dropped(
 fn a_first_fragment_without_its_upper_layer_is_complained_about() {
     let (mut router, a, _) = two_hosts();
     on(&router, &a);
-    let over = Over::Ip6;
+    let over = TestFamily::Ip6;
     // A header of 72 bytes, of which 16 are there.
     let options = [17, 8, 1, 4, 0, 0, 0, 0, 1, 6, 0, 0, 0, 0, 0, 0];
     let protocol = IpProtocol::IP6_DESTINATION_OPTIONS;
@@ -78,7 +78,7 @@ fn a_fragmented_echo_to_the_router_is_answered() {
         router.send(&a, &pieces[3]);
         let reply = over.payload(&a.received_one());
         assert_eq!(reply.len(), 1208);
-        let kind = if over == Over::Ip4 { Icmp4Type::ECHO_REPLY.0 } else { Icmp6Type::ECHO_REPLY.0 };
+        let kind = if over == TestFamily::Ip4 { Icmp4Type::ECHO_REPLY.0 } else { Icmp6Type::ECHO_REPLY.0 };
         assert_eq!(reply[0], kind, "{over:?}");
         assert_eq!(reply[8..], over.payload(&whole)[8..]);
         assert_eq!(held(&router, over), 0);
@@ -109,12 +109,12 @@ fn a_large_fragmented_echo_is_answered_in_fragments() {
 }
 
 /// The frame as if a host had sent it here.
-fn turned(over: Over, frame: &[u8], a: &Port) -> Vec<u8> {
+fn turned(over: TestFamily, frame: &[u8], a: &Port) -> Vec<u8> {
     let mut frame = frame.to_vec();
     let (dst, src) = frame[..12].split_at_mut(6);
     dst.swap_with_slice(src);
     assert_eq!(dst, a.mac().0);
-    let (at, len) = if over == Over::Ip4 { (26, 4) } else { (22, 16) };
+    let (at, len) = if over == TestFamily::Ip4 { (26, 4) } else { (22, 16) };
     let (src, dst) = frame[at..at + 2 * len].split_at_mut(len);
     src.swap_with_slice(dst);
     frame
@@ -161,7 +161,7 @@ fn fragments_pass_as_they_are_where_it_is_off() {
         router.get::<Reassembly>().set_interface(a.index(), Families::NONE).unwrap();
         router.send_all(&a, &pieces);
         assert_eq!(b.received().len(), 3);
-        let one = if over == Over::Ip4 {
+        let one = if over == TestFamily::Ip4 {
             Families { ip4: true, ip6: false }
         } else {
             Families { ip4: false, ip6: true }
@@ -186,10 +186,11 @@ fn packets_that_are_no_fragments_pass_untouched() {
     // RFC 6946: one fragment that is all of it has nothing to wait for.
     let (mut router, a, b) = two_hosts();
     on(&router, &a);
-    let atomic = Over::Ip6.through(&a).udp(1, 2).payload_len(100).fragment(0, Fragment::Last).build();
+    let atomic = TestFamily::Ip6.through(&a).udp(1, 2).payload_len(100).fragment(0, Fragment::Last).build();
     router.send(&a, &atomic);
     assert_eq!(b.received_one().len(), atomic.len());
-    let echo = Over::Ip6.echo(Over::Ip6.to_us(&a)).payload_len(10).fragment(0, Fragment::Last).build();
+    let echo =
+        TestFamily::Ip6.echo(TestFamily::Ip6.to_us(&a)).payload_len(10).fragment(0, Fragment::Last).build();
     router.send(&a, echo);
     assert_eq!(a.received().len(), 1);
 }
@@ -200,13 +201,13 @@ fn the_longest_datagram_is_put_together_and_a_longer_one_is_not() {
         let (mut router, a, b) = two_hosts();
         on(&router, &a);
         router.interfaces().set_mtu(b.index(), shoal_interface::MtuLayer::L3, 65_535).unwrap();
-        let most = if over == Over::Ip4 { 65_535 - 20 } else { 65_535 };
+        let most = if over == TestFamily::Ip4 { 65_535 - 20 } else { 65_535 };
         let bytes = vec![7; most];
         let pieces = over.cut(&over.through(&a), 1, UDP, &bytes, 1448);
         router.send_all(&a, &pieces);
         let out = b.received();
         // IPv6 counts its payload only, so that this one is longer than any MTU says.
-        if over == Over::Ip4 {
+        if over == TestFamily::Ip4 {
             assert_eq!(over.payload(&out[0]), bytes);
         }
         assert_eq!(router.error(&over.node("full-reassembly-feature"), "successful reassemblies"), 1);
@@ -216,10 +217,10 @@ fn the_longest_datagram_is_put_together_and_a_longer_one_is_not() {
         let last = over.piece(over.through(&a), 2, UDP, at, &[1; 9][..=most - at], false);
         router.send(&a, &last);
         let node = over.node("full-reassembly-feature");
-        let why = if over == Over::Ip4 { "reass_malformed_packet" } else { "reass_invalid_frag_size" };
+        let why = if over == TestFamily::Ip4 { "reass_malformed_packet" } else { "reass_invalid_frag_size" };
         assert_eq!(router.error(&node, why), 1, "{:?}", router.errors());
         assert_eq!(held(&router, over), 0);
-        if over == Over::Ip6 {
+        if over == TestFamily::Ip6 {
             // RFC 8200, 4.5: parameter problem, pointer to the fragment offset.
             let told = over.payload(&a.received_one());
             assert_eq!((told[0], told[1], &told[4..8]), (4, 0, &[0, 0, 0, 42][..]));
@@ -232,8 +233,9 @@ fn what_cannot_be_a_fragment_is_dropped() {
     for over in BOTH {
         let (mut router, a, b) = two_hosts();
         on(&router, &a);
-        let length = if over == Over::Ip4 { "reass_malformed_packet" } else { "reass_invalid_frag_len" };
-        if over == Over::Ip6 {
+        let length =
+            if over == TestFamily::Ip4 { "reass_malformed_packet" } else { "reass_invalid_frag_len" };
+        if over == TestFamily::Ip6 {
             let odd = over.piece(over.through(&a), 1, UDP, 0, &[1; 13], true);
             assert_dropped(&mut router, over, &a, &b, &[odd], length, 1);
             // RFC 8200, 4.5: parameter problem, pointer to the payload length.
@@ -263,7 +265,7 @@ fn duplicates_are_passed_over_and_overlaps_of_ip6_cost_the_datagram_rfc_5722() {
         router.send_all(&a, twice);
         assert_whole(over, &b.received_one(), &payload);
         assert_eq!(router.error(&over.node("full-reassembly-feature"), "duplicate fragments"), 2);
-        if over == Over::Ip4 {
+        if over == TestFamily::Ip4 {
             continue;
         }
         // The same place with other bytes; over the end of one; inside; around; another end.
@@ -294,7 +296,7 @@ fn duplicates_are_passed_over_and_overlaps_of_ip6_cost_the_datagram_rfc_5722() {
 
 #[test]
 fn overlaps_of_ip4_are_trimmed_and_what_came_first_stays_rfc_791() {
-    let over = Over::Ip4;
+    let over = TestFamily::Ip4;
     let (mut router, a, b) = two_hosts();
     on(&router, &a);
     // Inside of one; over the end of one; over the start of one; around one; in no unit of 8 bytes.
@@ -336,7 +338,7 @@ fn when_time_is_over_the_sender_is_told_if_the_first_fragment_came() {
         assert_eq!(held(&router, over), 0);
         let told = errors(over, &a);
         // RFC 1122, 3.3.2 is for the destination, which a router on the way is not.
-        let one = u64::from(over == Over::Ip6);
+        let one = u64::from(over == TestFamily::Ip6);
         assert_eq!(told.len() as u64, one);
         if let Some(told) = told.first() {
             assert_eq!((told[0], told[1]), (3, 1));
@@ -344,8 +346,8 @@ fn when_time_is_over_the_sender_is_told_if_the_first_fragment_came() {
         }
         let node = over.node("full-reassembly-expired");
         assert_eq!(router.error(&node, "fragments dropped due to reassembly timeout"), 4 - one);
-        assert_eq!(router.error(&node, "senders told of a reassembly timeout"), one);
-        // What comes later begins anew.
+        assert_eq!(router.error(&node, "reassembly timeouts reported to senders"), one);
+        // What comes later starts a new datagram.
         router.send(&a, &pieces[2]);
         assert_eq!(held(&router, over), 1);
         router.advance(Duration::from_millis(31_700));
@@ -363,9 +365,11 @@ fn a_timeout_of_fragments_for_us_is_told_from_the_address_they_were_sent_to() {
         router.send(&a, &pieces[0]);
         router.advance(Duration::from_secs(62));
         let frames = a.received();
-        let told =
-            frames.iter().find(|f| over.payload(f)[0] == if over == Over::Ip4 { 11 } else { 3 }).unwrap();
-        if over == Over::Ip6 {
+        let told = frames
+            .iter()
+            .find(|f| over.payload(f)[0] == if over == TestFamily::Ip4 { 11 } else { 3 })
+            .unwrap();
+        if over == TestFamily::Ip6 {
             assert_eq!(ip6(told).src(), "2001:db8:1::1".parse::<std::net::Ipv6Addr>().unwrap());
         }
     }
@@ -437,8 +441,8 @@ fn settings_out_of_range_are_refused_with_the_nearest_and_change_nothing() {
     let refused = reassembly.set(Version::Ip6, Kind::Full, settings).unwrap_err();
     assert_eq!(refused.to_string(), "max-fragments 1 is not possible: 2 to 1366, nearest 2");
     assert_eq!(reassembly.settings(Version::Ip6, Kind::Full), before);
-    let nobody = reassembly.set_interface(shoal_interface::SwIfIndex(99), Families::BOTH).unwrap_err();
-    assert!(matches!(nobody, ReassemblyError::Interface(_)), "{nobody}");
+    let unknown = reassembly.set_interface(shoal_interface::SwIfIndex(99), Families::BOTH).unwrap_err();
+    assert!(matches!(unknown, ReassemblyError::Interface(_)), "{unknown}");
 }
 
 #[test]
@@ -460,8 +464,8 @@ fn the_headers_of_the_first_fragment_are_those_of_the_whole() {
     let (mut router, a, b) = two_hosts();
     on(&router, &a);
     // Options only the first fragment has; padding; congestion met by the second.
-    let (payload, mut pieces) = datagram(Over::Ip4, &a, 1, 1000, 504);
-    pieces[0] = Over::Ip4
+    let (payload, mut pieces) = datagram(TestFamily::Ip4, &a, 1, 1000, 504);
+    pieces[0] = TestFamily::Ip4
         .through(&a)
         .options(&[7, 7, 4, 0, 0, 0, 0, 0])
         .tos(2)
@@ -471,7 +475,7 @@ fn the_headers_of_the_first_fragment_are_those_of_the_whole() {
         .id(1)
         .fragment(0, Fragment::More)
         .build();
-    pieces[1] = Over::Ip4
+    pieces[1] = TestFamily::Ip4
         .through(&a)
         .tos(3)
         .protocol(UDP)
@@ -480,7 +484,7 @@ fn the_headers_of_the_first_fragment_are_those_of_the_whole() {
         .fragment(504, Fragment::More)
         .build();
     pieces[1][20..22].copy_from_slice(&[0, 63]);
-    let last = Over::Ip4
+    let last = TestFamily::Ip4
         .through(&a)
         .tos(3)
         .protocol(UDP)
@@ -500,7 +504,7 @@ fn the_headers_of_the_first_fragment_are_those_of_the_whole() {
 fn extension_headers_before_the_fragment_header_stay_and_it_goes() {
     let (mut router, a, b) = two_hosts();
     on(&router, &a);
-    let over = Over::Ip6;
+    let over = TestFamily::Ip6;
     let (payload, _) = datagram(over, &a, 1, 1000, 504);
     let options = [1, 4, 0, 0, 0, 0];
     let with = |at: usize, bytes: &[u8], place| {

@@ -7,12 +7,12 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{BOTH, Over, set};
+use common::{BOTH, TestFamily, set};
 use shoal_buffer::Packet;
 use shoal_buffer::slot::SlotKey;
 use shoal_graph::{Cx, Edge, FeatureSpec, NextNodes, NoError, PacketNode};
 use shoal_module::{Control, InitError, Module};
-use shoal_reassembly::{Kind, L4, Reassembly, Side, Until};
+use shoal_reassembly::{Kind, L4, Reassembly, Side, WaitFor};
 use shoal_testkit::{Port, Rng, Router};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{IpProtocol, TcpFlags};
@@ -69,7 +69,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     Ok(())
 }
 
-fn router(over: Over, side: Side) -> (Router, Port, Port) {
+fn router(over: TestFamily, side: Side) -> (Router, Port, Port) {
     let (router, a, b) = common::with_modules(4096, &[&READERS]);
     let (port, arc, node) = match side {
         Side::Input => (&a, over.node("unicast"), over.node("reader")),
@@ -84,7 +84,7 @@ fn seen(router: &Router) -> Vec<L4> {
     std::mem::take(&mut *router.get::<Seen>().0.lock().unwrap())
 }
 
-fn pieces(over: Over, a: &Port, id: u16) -> Vec<Vec<u8>> {
+fn pieces(over: TestFamily, a: &Port, id: u16) -> Vec<Vec<u8>> {
     let bytes = Rng::new(u64::from(id) + 1).bytes(2000);
     let whole = over.through(a).tcp(1000 + id, 2000, TcpFlags::SYN).payload(&bytes).build();
     over.cut(&over.through(a), id, IpProtocol::TCP, &over.payload(&whole), 504)
@@ -141,7 +141,7 @@ fn extended_fragments_wait_for_the_last_one_too() {
         let (mut router, a, b) = router(over, Side::Input);
         let reassembly = router.get::<Reassembly>();
         let held = || reassembly.look(over.version(), Kind::ShallowVirtual, true).unwrap().buffers;
-        reassembly.set_waits(over.version(), Until::Last);
+        reassembly.set_waits(over.version(), WaitFor::Last);
         let all = pieces(over, &a, 1);
         let (last, others) = all.split_last().unwrap();
         router.send_all(&a, others);
@@ -165,7 +165,7 @@ fn extended_fragments_wait_for_the_last_one_too() {
         assert_eq!((b.received().len(), held()), (0, 2));
         router.advance(Duration::from_secs(10));
         assert_eq!((b.received().len(), held(), router.buffers_in_use()), (0, 0, 0));
-        reassembly.set_waits(over.version(), Until::First);
+        reassembly.set_waits(over.version(), WaitFor::First);
         router.send(&a, &pieces(over, &a, 4)[0]);
         assert_eq!(b.received().len(), 1);
     }
@@ -184,7 +184,7 @@ fn a_copy_that_comes_late_goes_on_and_a_first_fragment_begins_the_next_datagram(
         let whole = over.through(&a).udp(7, 8).payload(&[1; 600]).build();
         let next = over.cut(&over.through(&a), 4, IpProtocol::UDP, &over.payload(&whole), 504);
         let protocol = |l4: &L4| (l4.protocol, l4.src_port);
-        if over == Over::Ip6 {
+        if over == TestFamily::Ip6 {
             router.send_all(&a, &next);
             assert_eq!(b.received().len(), 2);
             assert_eq!(seen(&router).iter().map(protocol).collect::<Vec<_>>(), [(17, 7), (17, 7)]);
@@ -235,7 +235,7 @@ fn fragments_of_protocols_without_ports_are_dropped_as_vpp_does() {
             router.send(&a, piece);
         }
         assert!(b.received().is_empty());
-        let why = if over == Over::Ip4 { "reass_unsupp_ip_prot" } else { "reass_unsupp_ip_proto" };
+        let why = if over == TestFamily::Ip4 { "reass_unsupp_ip_prot" } else { "reass_unsupp_ip_proto" };
         assert_eq!(router.error(&over.node("sv-reassembly-feature"), why), 1);
         router.advance(std::time::Duration::from_secs(62));
         assert_eq!(router.buffers_in_use(), 0);
@@ -254,7 +254,7 @@ fn a_first_fragment_that_hides_its_ports_or_a_second_one_that_differs_is_dropped
         router.send(&a, &all[0]);
         // RFC 3128: another first one, with other flags.
         let mut other = over.payload(&all[0]);
-        if over == Over::Ip6 {
+        if over == TestFamily::Ip6 {
             other.drain(..8);
         }
         other[13] = 0x10;
@@ -306,9 +306,9 @@ fn what_waits_for_the_first_is_bounded_and_goes_in_time() {
 
 #[test]
 fn it_stays_on_as_long_as_anybody_wants_it() {
-    let (router, a, _) = router(Over::Ip4, Side::Input);
+    let (router, a, _) = router(TestFamily::Ip4, Side::Input);
     let reassembly = router.get::<Reassembly>();
-    let place = (a.index(), Over::Ip4.version(), Side::Input);
+    let place = (a.index(), TestFamily::Ip4.version(), Side::Input);
     let on = || {
         router
             .graph()
@@ -323,10 +323,10 @@ fn it_stays_on_as_long_as_anybody_wants_it() {
     reassembly.use_sv(place, "other", false).unwrap();
     assert!(!on());
     // Of somebody who never asked.
-    reassembly.use_sv(place, "nobody", false).unwrap();
+    reassembly.use_sv(place, "test", false).unwrap();
     assert!(
         reassembly
-            .use_sv((shoal_interface::SwIfIndex(77), Over::Ip4.version(), Side::Input), "x", true)
+            .use_sv((shoal_interface::SwIfIndex(77), TestFamily::Ip4.version(), Side::Input), "x", true)
             .is_err()
     );
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use shoal_graph::clock::Time;
 use shoal_reassembly::budget::Budget;
-use shoal_reassembly::table::{Arrival, Items, Limits, Outcome, Table, Until, Why};
+use shoal_reassembly::table::{Arrival, Items, Limits, Outcome, ReleaseReason, Table, WaitFor};
 
-const LIMITS: Limits = Limits { datagrams: 8, fragments: 16, until: Until::First };
+const LIMITS: Limits = Limits { datagrams: 8, fragments: 16, until: WaitFor::First };
 
 /// A fragment that knows its number and what it carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,14 +21,14 @@ struct Item {
 }
 
 #[derive(Default)]
-struct Gone(Vec<(usize, Why, bool)>);
+struct ClientGone(Vec<(usize, ReleaseReason, bool)>);
 
-impl Items<Item> for Gone {
+impl Items<Item> for ClientGone {
     fn same(&mut self, old: &mut Item, new: &mut Item) -> bool {
         old.content == new.content
     }
 
-    fn gone(&mut self, item: Item, why: Why, first: bool) {
+    fn gone(&mut self, item: Item, why: ReleaseReason, first: bool) {
         self.0.push((item.number, why, first));
     }
 }
@@ -42,7 +42,7 @@ fn insert(
     key: u8,
     item: Item,
     limits: Limits,
-    gone: &mut Gone,
+    gone: &mut ClientGone,
 ) -> Option<Vec<Item>> {
     match table.insert(key, item.arrival, item, (limits, Time(0)), gone) {
         Outcome::Whole(whole) => {
@@ -56,7 +56,7 @@ fn insert(
     }
 }
 
-fn add(table: &mut Table<u8, Item>, number: usize, a: Arrival, gone: &mut Gone) -> Option<Vec<Item>> {
+fn add(table: &mut Table<u8, Item>, number: usize, a: Arrival, gone: &mut ClientGone) -> Option<Vec<Item>> {
     insert(table, 1, Item { number, arrival: a, content: 0 }, LIMITS, gone)
 }
 
@@ -72,7 +72,7 @@ struct Oracle {
 enum Verdict {
     Held,
     Whole,
-    Refused(Why),
+    Refused(ReleaseReason),
 }
 
 impl Oracle {
@@ -83,24 +83,24 @@ impl Oracle {
     fn judge(&mut self, item: &Item) -> Verdict {
         let a = item.arrival;
         if self.given_up {
-            return Verdict::Refused(Why::GivenUp);
+            return Verdict::Refused(ReleaseReason::GivenUp);
         }
         let place = |a: Arrival| (a.start, a.end, a.more);
         if let Some(old) = self.taken.iter().find(|i| place(i.arrival) == place(a))
             && old.content == item.content
         {
-            return Verdict::Refused(Why::Duplicate);
+            return Verdict::Refused(ReleaseReason::Duplicate);
         }
         let overlaps = (a.start..a.end).any(|b| self.bytes.contains_key(&b));
         let past_end = self.len().is_some_and(|len| a.end > len || !a.more);
         let short = !a.more && self.bytes.keys().next_back().is_some_and(|last| *last >= a.end);
         if overlaps || past_end || short {
             self.given_up = true;
-            return Verdict::Refused(Why::Overlap);
+            return Verdict::Refused(ReleaseReason::Overlap);
         }
         if self.taken.len() as u32 >= LIMITS.fragments {
             self.given_up = true;
-            return Verdict::Refused(Why::TooMany);
+            return Verdict::Refused(ReleaseReason::TooMany);
         }
         self.bytes.extend((a.start..a.end).map(|b| (b, item.number)));
         self.taken.push(item.clone());
@@ -121,7 +121,7 @@ proptest! {
     fn a_datagram_is_whole_exactly_when_each_byte_is_there_once(pieces in pieces()) {
         let budget = Budget::new(1000);
         let mut table = Table::new(budget.clone());
-        let (mut oracle, mut gone) = (Oracle::default(), Gone::default());
+        let (mut oracle, mut gone) = (Oracle::default(), ClientGone::default());
         let mut in_table = 0;
         for (number, (start, len, more, content)) in pieces.into_iter().enumerate() {
             let item = Item { number, arrival: arrival(start * 8, (start + len) * 8, more), content };
@@ -142,7 +142,7 @@ proptest! {
                 Verdict::Refused(why) => {
                     prop_assert!(whole.is_none());
                     prop_assert_eq!(gone.0[0], (number, why, false));
-                    if matches!(why, Why::Overlap | Why::TooMany) {
+                    if matches!(why, ReleaseReason::Overlap | ReleaseReason::TooMany) {
                         prop_assert_eq!(gone.0.len(), in_table + 1);
                         in_table = 0;
                     }
@@ -158,7 +158,7 @@ proptest! {
     #[test]
     fn any_order_gives_the_same_datagram(order in Just((0..12usize).collect::<Vec<_>>()).prop_shuffle()) {
         let mut table = Table::new(Budget::new(100));
-        let mut gone = Gone::default();
+        let mut gone = ClientGone::default();
         for (n, at) in order.iter().enumerate() {
             let a = arrival(*at as u32 * 16, *at as u32 * 16 + 16, *at != 11);
             let whole = add(&mut table, *at, a, &mut gone);
@@ -176,24 +176,24 @@ proptest! {
 #[test]
 fn too_many_datagrams_cost_the_oldest() {
     let mut table = Table::new(Budget::new(100));
-    let mut gone = Gone::default();
+    let mut gone = ClientGone::default();
     for key in 0..10 {
         let item = Item { number: usize::from(key), arrival: arrival(0, 8, true), content: 0 };
         insert(&mut table, key, item, LIMITS, &mut gone);
     }
     assert_eq!(table.len(), 8);
-    assert_eq!(gone.0, [(0, Why::Evicted, true), (1, Why::Evicted, true)]);
+    assert_eq!(gone.0, [(0, ReleaseReason::Evicted, true), (1, ReleaseReason::Evicted, true)]);
     // None may be held: nothing is.
     let item = Item { number: 10, arrival: arrival(0, 8, true), content: 0 };
     insert(&mut table, 100, item, Limits { datagrams: 0, ..LIMITS }, &mut gone);
-    assert_eq!((gone.0.last(), table.len()), (Some(&(10, Why::Evicted, false)), 0));
+    assert_eq!((gone.0.last(), table.len()), (Some(&(10, ReleaseReason::Evicted, false)), 0));
 }
 
 #[test]
 fn buffers_that_run_short_cost_the_oldest_but_never_the_datagram_in_hand() {
     let budget = Budget::new(5);
     let mut table = Table::new(budget.clone());
-    let mut gone = Gone::default();
+    let mut gone = ClientGone::default();
     let mut put = |key, number: u32, buffers| {
         let a = Arrival { buffers, ..arrival(number * 8, number * 8 + 8, true) };
         let item = Item { number: number as usize, arrival: a, content: 0 };
@@ -202,16 +202,23 @@ fn buffers_that_run_short_cost_the_oldest_but_never_the_datagram_in_hand() {
     };
     assert_eq!(put(1, 0, 2), []);
     assert_eq!(put(2, 1, 2), []);
-    assert_eq!(put(1, 2, 2), [(1, Why::NoBuffers)], "the younger one, because the older is in hand");
-    assert_eq!(put(1, 3, 2), [(3, Why::NoBuffers)], "nobody is left to give way");
-    assert_eq!(put(3, 4, 6), [(2, Why::NoBuffers), (0, Why::NoBuffers), (4, Why::NoBuffers)]);
+    assert_eq!(
+        put(1, 2, 2),
+        [(1, ReleaseReason::NoBuffers)],
+        "the younger one, because the older is in hand"
+    );
+    assert_eq!(put(1, 3, 2), [(3, ReleaseReason::NoBuffers)], "no other datagram can give way");
+    assert_eq!(
+        put(3, 4, 6),
+        [(2, ReleaseReason::NoBuffers), (0, ReleaseReason::NoBuffers), (4, ReleaseReason::NoBuffers)]
+    );
     assert_eq!((budget.held(), table.len()), (0, 0));
 }
 
 #[test]
 fn time_is_counted_from_the_first_fragment_to_come() {
     let mut table = Table::new(Budget::new(100));
-    let mut gone = Gone::default();
+    let mut gone = ClientGone::default();
     let second = 1_000_000_000;
     for (key, at, start) in [(1u8, 0, 0), (2, 10, 8), (1, 15, 8)] {
         let a = arrival(start, start + 8, true);
@@ -221,9 +228,9 @@ fn time_is_counted_from_the_first_fragment_to_come() {
     let timeout = Duration::from_secs(20);
     assert_eq!(table.expire(Time(19 * second), timeout, 10, &mut gone), 0);
     assert_eq!(table.expire(Time(20 * second), timeout, 10, &mut gone), 1);
-    assert_eq!(gone.0, [(1, Why::Timeout, false), (1, Why::Timeout, true)]);
+    assert_eq!(gone.0, [(1, ReleaseReason::Timeout, false), (1, ReleaseReason::Timeout, true)]);
     assert_eq!(table.expire(Time(30 * second), timeout, 10, &mut gone), 1);
-    assert_eq!(gone.0.last(), Some(&(2, Why::Timeout, false)), "its first fragment never came");
+    assert_eq!(gone.0.last(), Some(&(2, ReleaseReason::Timeout, false)), "its first fragment never came");
     assert!(table.is_empty());
 }
 
@@ -240,7 +247,7 @@ fn marks_of_congestion_are_put_together_by_rfc_3168() {
         (vec![0, 2], Some(0)),
     ] {
         let mut table = Table::new(Budget::new(100));
-        let mut gone = Gone::default();
+        let mut gone = ClientGone::default();
         let last = marks.len() - 1;
         let mut got = None;
         for (n, ecn) in marks.iter().enumerate() {
@@ -253,7 +260,7 @@ fn marks_of_congestion_are_put_together_by_rfc_3168() {
             }
         }
         assert_eq!(got, expected, "{marks:?}");
-        assert!(gone.0.iter().all(|g| g.1 == Why::Ecn));
+        assert!(gone.0.iter().all(|g| g.1 == ReleaseReason::Ecn));
         assert!(table.is_empty());
     }
 }
@@ -264,7 +271,7 @@ fn marks_of_congestion_are_put_together_by_rfc_3168() {
 fn datagrams_move_between_tables_with_their_fragments() {
     let budget = Budget::new(100);
     let tables = || Table::<u8, Item>::new(budget.clone());
-    let (mut all, mut gone) = ([tables(), tables()], Gone::default());
+    let (mut all, mut gone) = ([tables(), tables()], ClientGone::default());
     let item = |number, arrival| Item { number, arrival, content: 0 };
     let halves = [arrival(0, 8, true), arrival(16, 24, false), arrival(8, 16, true)];
     // Datagram n began at n, on the thread of its oddness; two fragments of three are there.
@@ -296,7 +303,7 @@ fn datagrams_move_between_tables_with_their_fragments() {
         all[to].take_in(part, &mut gone);
     }
     assert!(ended.is_empty());
-    assert_eq!(gone.0, [(3, Why::Evicted, false), (3, Why::Evicted, true)]);
+    assert_eq!(gone.0, [(3, ReleaseReason::Evicted, false), (3, ReleaseReason::Evicted, true)]);
     let limits = Limits { datagrams: 100, ..LIMITS };
     for key in (0..8u8).filter(|key| *key != 3) {
         let whole = insert(&mut all[1], key, item(99, halves[2]), limits, &mut gone).unwrap();

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use common::{BOTH, Over, held, on};
+use common::{BOTH, TestFamily, held, on};
 use shoal_handoff::{Handoff, Rules, Workers};
 use shoal_reassembly::Reassembly;
 use shoal_testkit::{Port, Router};
@@ -19,7 +19,7 @@ fn router(workers: usize) -> (Router, Port, Port) {
     (router, a, b)
 }
 
-fn datagram(over: Over, a: &Port, id: u16) -> (Vec<u8>, Vec<Vec<u8>>) {
+fn datagram(over: TestFamily, a: &Port, id: u16) -> (Vec<u8>, Vec<Vec<u8>>) {
     let whole = over.through(a).udp(id, 2000).payload_len(3000).build();
     let payload = over.payload(&whole);
     let pieces = over.cut(&over.through(a), id, IpProtocol::UDP, &payload, 504);

@@ -112,12 +112,12 @@ impl FromArg for TcpMask {
 }
 
 impl Rule {
-    /// Whether any word of a rule was said.
+    /// Whether any word of a rule was given.
     pub fn is_in(args: &Args) -> bool {
         WORDS.iter().any(|word| args.text(word).is_some())
     }
 
-    /// The family of the prefixes that were said.
+    /// The family of the given prefixes.
     ///
     /// # Errors
     /// One is none.
@@ -127,7 +127,7 @@ impl Rule {
         Ok(prefix.map(|p| Family::of(p.addr())))
     }
 
-    /// The rule that was said for packets of a family.
+    /// The given rule for packets of a family.
     ///
     /// # Errors
     /// It cannot be; the error points at the argument that is wrong.

@@ -1,4 +1,4 @@
-//! A rule as it is said and shown.
+//! A rule as it is typed and shown.
 
 use std::fmt;
 

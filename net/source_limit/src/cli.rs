@@ -23,7 +23,7 @@ pub static COMMANDS: &[Command] = &[
     ])
     .doc(
         "A host is a source address, of IPv4 or IPv6. `rate` is in packets a second, `burst` is how many may come at once: \
-         a tenth of the rate if it is not said. Each worker counts for itself.",
+         a tenth of the rate by default. Each worker counts for itself.",
     ),
     Command::new("show source-limit", "Show limits of sources, and hosts that lost packets", show)
         .examples(&["show source-limit"]),

@@ -61,11 +61,11 @@ pub enum LimitError {
 }
 
 /// What the threads keep, and how.
-pub struct Keeping {
+pub struct ThreadStores {
     pub(crate) limits: Limits,
 }
 
-impl Stateful for Keeping {
+impl Stateful for ThreadStores {
     const NAME: &'static str = "source-limit-timer";
     type Next = NoNext;
     type Error = NoError;
@@ -117,7 +117,7 @@ pub struct Look {
 pub struct SourceLimit {
     graph: Rc<Graph>,
     interfaces: Rc<Interfaces>,
-    hosts: StateKey<Keeping>,
+    hosts: StateKey<ThreadStores>,
     all: RefCell<BTreeMap<SwIfIndex, Limit>>,
 }
 
@@ -145,7 +145,7 @@ fn within(what: &'static str, value: u32, (least, most): (u32, u32)) -> Result<(
 impl SourceLimit {
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
-        let hosts = graph.add_state(Keeping { limits: Limits::new()? })?;
+        let hosts = graph.add_state(ThreadStores { limits: Limits::new()? })?;
         let feature = hosts.feature();
         graph.add_stateful_staged(Check::<false> { feature: Arc::clone(feature) }, &hosts)?;
         graph.add_stateful_staged(Check::<true> { feature: Arc::clone(feature) }, &hosts)?;

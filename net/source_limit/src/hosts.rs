@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use shoal_flow::{Fate, FlowTable, Search, Settings, Sweep, TableError, Tick, Timeout};
+use shoal_flow::{FlowTable, Search, Settings, Sweep, SweepAction, TableError, Tick, Timeout};
 use shoal_graph::clock::Time;
 use shoal_interface::SwIfIndex;
 
@@ -175,7 +175,7 @@ impl Hosts {
             if sender.lost > 0 && list.len() < most {
                 list.push((*key, sender.lost));
             }
-            Fate::Keep
+            SweepAction::Keep
         };
         table.sweep(&mut sweep, MOST_HOSTS as usize + 1, look);
         list
@@ -184,8 +184,9 @@ impl Hosts {
     /// Forgets the hosts of an interface.
     pub(crate) fn forget_interface(&mut self, interface: SwIfIndex) {
         let Some(table) = &mut self.table else { return };
-        let judge =
-            |key: &Key, _: &mut Sender| if parts(*key).1 == interface { Fate::Remove } else { Fate::Keep };
+        let judge = |key: &Key, _: &mut Sender| {
+            if parts(*key).1 == interface { SweepAction::Remove } else { SweepAction::Keep }
+        };
         table.sweep(&mut Sweep::default(), MOST_HOSTS as usize + 1, judge);
     }
 

@@ -13,16 +13,16 @@ use shoal_testkit::{PacketBuilder, Port, Rng, Router, STACK};
 use shoal_wire::MacAddress;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Over {
+enum TestFamily {
     Ip4,
     Ip6,
 }
 
-const BOTH: [Over; 2] = [Over::Ip4, Over::Ip6];
+const BOTH: [TestFamily; 2] = [TestFamily::Ip4, TestFamily::Ip6];
 
-impl Over {
+impl TestFamily {
     fn node(self) -> &'static str {
-        if self == Over::Ip4 { "ip4-source-limit" } else { "ip6-source-limit" }
+        if self == TestFamily::Ip4 { "ip4-source-limit" } else { "ip6-source-limit" }
     }
 
     /// A packet of a host behind `port` to the far side.
@@ -30,8 +30,10 @@ impl Over {
         let frame = PacketBuilder::ethernet([2, 0xaa, 0, 0, 0, 9], port.mac());
         let [high, low] = host.to_be_bytes();
         let frame = match self {
-            Over::Ip4 => frame.ip4([10, 9, high, low], [10, 0, 1, 2]),
-            Over::Ip6 => frame.ip6([0x2001, 0xdb8, 9, 0, 0, 0, 0, host], [0x2001, 0xdb8, 1, 0, 0, 0, 0, 2]),
+            TestFamily::Ip4 => frame.ip4([10, 9, high, low], [10, 0, 1, 2]),
+            TestFamily::Ip6 => {
+                frame.ip6([0x2001, 0xdb8, 9, 0, 0, 0, 0, host], [0x2001, 0xdb8, 1, 0, 0, 0, 0, 2])
+            }
         };
         frame.udp(1, 2).payload(b"payload").build()
     }
@@ -66,7 +68,7 @@ fn limit(router: &Router, port: &Port, rate: u32, burst: u32) {
 }
 
 /// How many of `count` packets of a host that come at once are let through.
-fn passed(router: &mut Router, (a, b): (&Port, &Port), over: Over, host: u16, count: usize) -> usize {
+fn passed(router: &mut Router, (a, b): (&Port, &Port), over: TestFamily, host: u16, count: usize) -> usize {
     router.send_all(a, vec![over.packet(a, host); count]);
     b.received().len()
 }
@@ -137,8 +139,8 @@ fn hosts_of_an_interface_are_forgotten_with_its_limit() {
     let (mut router, a, b) = router();
     limit(&router, &a, 1, 1);
     limit(&router, &b, 1, 1);
-    assert_eq!(passed(&mut router, (&a, &b), Over::Ip4, 1, 3), 1);
-    router.send_all(&b, vec![Over::Ip4.packet(&b, 2); 3]);
+    assert_eq!(passed(&mut router, (&a, &b), TestFamily::Ip4, 1, 3), 1);
+    router.send_all(&b, vec![TestFamily::Ip4.packet(&b, 2); 3]);
     let look = router.get::<SourceLimit>().look().unwrap();
     assert_eq!((look.hosts[&0], look.losers.len()), (2, 2));
     router.get::<SourceLimit>().set(a.index(), None).unwrap();
@@ -156,20 +158,24 @@ fn hosts_of_an_interface_are_forgotten_with_its_limit() {
 fn workers_come_and_go_and_each_counts_for_itself() {
     let (mut router, a, b) = router();
     limit(&router, &a, 10, 4);
-    assert_eq!(passed(&mut router, (&a, &b), Over::Ip6, 1, 10), 4);
+    assert_eq!(passed(&mut router, (&a, &b), TestFamily::Ip6, 1, 10), 4);
     let worker = router.graph().add_worker(None).unwrap();
     let queue = router.graph().queues().into_iter().find(|q| q.interface == "pg0").unwrap();
     router.graph().move_queue(queue.id, worker).unwrap();
     // It does not know what the main thread knew.
-    assert_eq!(passed(&mut router, (&a, &b), Over::Ip6, 1, 10), 4);
-    assert_eq!(passed(&mut router, (&a, &b), Over::Ip6, 1, 10), 0);
+    assert_eq!(passed(&mut router, (&a, &b), TestFamily::Ip6, 1, 10), 4);
+    assert_eq!(passed(&mut router, (&a, &b), TestFamily::Ip6, 1, 10), 0);
     let look = router.get::<SourceLimit>().look().unwrap();
     assert_eq!(
         look.losers.iter().map(|host| (host.thread, host.lost)).collect::<Vec<_>>(),
         [(worker, 16), (0, 6)]
     );
     router.graph().remove_worker(worker).unwrap();
-    assert_eq!(passed(&mut router, (&a, &b), Over::Ip6, 1, 10), 0, "the main thread still knows the host");
+    assert_eq!(
+        passed(&mut router, (&a, &b), TestFamily::Ip6, 1, 10),
+        0,
+        "the main thread still knows the host"
+    );
 }
 
 #[test]
@@ -188,7 +194,7 @@ fn a_trace_says_which_host_and_why() {
     let (mut router, a, b) = router();
     limit(&router, &a, 10, 1);
     router.trace_add("pg-input", 2);
-    assert_eq!(passed(&mut router, (&a, &b), Over::Ip4, 258, 2), 1);
+    assert_eq!(passed(&mut router, (&a, &b), TestFamily::Ip4, 258, 2), 1);
     let trace = router.trace();
     assert!(trace.contains("ip4-source-limit: source-limit: host 10.9.1.2 within its limit"), "{trace}");
     assert!(trace.contains("ip4-source-limit: source-limit: host 10.9.1.2 beyond its limit"), "{trace}");
@@ -212,7 +218,7 @@ fn commands_set_show_and_rebuild_limits() {
     run(&router, "set", "interface=pg1 rate=3 burst=7").unwrap();
     let all = router.get::<SourceLimit>().limits();
     assert_eq!(all, [(a.index(), Limit { rate: 50, burst: 5 }), (b.index(), Limit { rate: 3, burst: 7 })]);
-    assert_eq!(passed(&mut router, (&a, &b), Over::Ip4, 3, 9), 5);
+    assert_eq!(passed(&mut router, (&a, &b), TestFamily::Ip4, 3, 9), 5);
     let shown = run(&router, "show", "").unwrap().to_text();
     assert_eq!(
         shown,

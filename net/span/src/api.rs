@@ -7,7 +7,7 @@ use shoal_interface::{InterfaceError, SwIfIndex};
 use shoal_message::{InterfaceIndex, Message, Retval, Value};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request};
 
-use crate::{Level, Mirror, Span, SpanError, Ways};
+use crate::{Level, Mirror, MirrorDirections, Span, SpanError};
 
 /// Messages of this crate.
 pub static API: ApiPart = ApiPart {
@@ -48,15 +48,15 @@ fn span(call: &Call) -> Result<Rc<Span>, Retval> {
 #[entry("SPAN_STATE_API_RX_TX", 3)]
 pub struct SpanState(pub u32);
 
-impl From<Ways> for SpanState {
-    fn from(ways: Ways) -> Self {
+impl From<MirrorDirections> for SpanState {
+    fn from(ways: MirrorDirections) -> Self {
         SpanState(u32::from(ways.rx) | u32::from(ways.tx) << 1)
     }
 }
 
 impl SpanState {
-    fn ways(self) -> Option<Ways> {
-        (self.0 <= 3).then_some(Ways { rx: self.0 & 1 != 0, tx: self.0 & 2 != 0 })
+    fn ways(self) -> Option<MirrorDirections> {
+        (self.0 <= 3).then_some(MirrorDirections { rx: self.0 & 1 != 0, tx: self.0 & 2 != 0 })
     }
 }
 
@@ -81,7 +81,7 @@ impl Request for SwInterfaceSpanEnableDisable {
         let (span, level) = (span(call)?, level(self.is_l2));
         let ways = self.state.ways().ok_or(Retval::UNIMPLEMENTED)?;
         let (from, to) = (SwIfIndex(self.sw_if_index_from.0), SwIfIndex(self.sw_if_index_to.0));
-        let all = self.sw_if_index_to == InterfaceIndex::NONE && ways == Ways::NONE;
+        let all = self.sw_if_index_to == InterfaceIndex::NONE && ways == MirrorDirections::NONE;
         Ok(if all { span.clear(level, from) } else { span.set(level, from, to, ways) }?)
     }
 }
@@ -108,7 +108,7 @@ impl Dump for SwInterfaceSpanDump {
         let all = span(call).map(|span| span.list()).unwrap_or_default();
         all.into_iter().filter_map(move |Mirror { source, destination, device, l2 }| {
             let ways = if self.is_l2 { l2 } else { device };
-            (ways != Ways::NONE).then(|| SwInterfaceSpanDetails {
+            (ways != MirrorDirections::NONE).then(|| SwInterfaceSpanDetails {
                 sw_if_index_from: InterfaceIndex(source.0),
                 sw_if_index_to: InterfaceIndex(destination.0),
                 state: ways.into(),

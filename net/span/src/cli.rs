@@ -7,7 +7,7 @@ use shoal_interface::{InterfaceArg, Interfaces};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::{Level, Span, SpanError, Ways};
+use crate::{Level, MirrorDirections, Span, SpanError};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -29,14 +29,14 @@ fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (span, InterfaceArg(source)) = (control.get::<Span>()?, args.get("interface")?);
     let level = if args.has("l2") { Level::L2 } else { Level::Device };
     let ways = match () {
-        () if args.has("disable") => Ways::NONE,
-        () if args.has("rx") => Ways::RX,
-        () if args.has("tx") => Ways::TX,
-        () => Ways::BOTH,
+        () if args.has("disable") => MirrorDirections::NONE,
+        () if args.has("rx") => MirrorDirections::RX,
+        () if args.has("tx") => MirrorDirections::TX,
+        () => MirrorDirections::BOTH,
     };
     let done = match args.opt::<InterfaceArg>("destination")? {
         Some(InterfaceArg(destination)) => span.set(level, source, destination, ways),
-        None if ways == Ways::NONE => span.clear(level, source),
+        None if ways == MirrorDirections::NONE => span.clear(level, source),
         None => Err(SpanError::NoDestination),
     };
     done.map_err(|e| CliError::argument("interface", e.to_string()))?;

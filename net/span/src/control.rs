@@ -1,4 +1,4 @@
-//! Who is mirrored to whom.
+//! The mirrors: sources and destinations.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use shoal_module::{Control, InitError};
 
 use crate::node::device::SpanDevice;
 use crate::node::l2::{SpanL2, SpanL2Input, SpanL2Output};
-use crate::table::{Level, Mirrors, Source, Sources, Target, Ways};
+use crate::table::{Level, MirrorDirections, Mirrors, Source, Sources, Target};
 
 const RX: &str = <SpanDevice<false> as FrameNode>::NAME;
 const TX: &str = <SpanDevice<true> as FrameNode>::NAME;
@@ -24,7 +24,7 @@ pub enum SpanError {
     /// A copy would go where the frame goes.
     #[error("Invalid interface: {0} cannot be mirrored to itself")]
     Itself(String),
-    /// Nobody gets the copies.
+    /// The copies have no destination.
     #[error("Invalid interface: name the destination of the copies, or `disable`")]
     NoDestination,
     /// Frames are received by ports, which find out afterwards whose they are.
@@ -51,9 +51,9 @@ pub struct Mirror {
     /// Where the copies go.
     pub destination: SwIfIndex,
     /// What is copied at the device.
-    pub device: Ways,
+    pub device: MirrorDirections,
     /// What is copied in layer 2.
-    pub l2: Ways,
+    pub l2: MirrorDirections,
 }
 
 /// All mirrors.
@@ -61,7 +61,7 @@ pub struct Span {
     interfaces: Rc<Interfaces>,
     l2: Rc<L2>,
     /// By source and destination: the ways of each level.
-    all: RefCell<BTreeMap<(SwIfIndex, SwIfIndex), [Ways; 2]>>,
+    all: RefCell<BTreeMap<(SwIfIndex, SwIfIndex), [MirrorDirections; 2]>>,
     mirrors: Arc<Published<Mirrors>>,
 }
 
@@ -105,16 +105,14 @@ impl Span {
 
     /// All of them, by source and destination.
     pub fn list(&self) -> Vec<Mirror> {
-        let of = |(&(source, destination), &[device, l2]): (&(SwIfIndex, SwIfIndex), &[Ways; 2])| Mirror {
-            source,
-            destination,
-            device,
-            l2,
-        };
+        let of =
+            |(&(source, destination), &[device, l2]): (&(SwIfIndex, SwIfIndex), &[MirrorDirections; 2])| {
+                Mirror { source, destination, device, l2 }
+            };
         self.all.borrow().iter().map(of).collect()
     }
 
-    /// Mirrors the frames of an interface to another one; with [`Ways::NONE`] no longer.
+    /// Mirrors the frames of an interface to another one; with [`MirrorDirections::NONE`] no longer.
     ///
     /// # Errors
     /// One of them is not there, they are the same, or it is a sub-interface whose port receives its frames.
@@ -123,13 +121,13 @@ impl Span {
         level: Level,
         source: SwIfIndex,
         destination: SwIfIndex,
-        ways: Ways,
+        ways: MirrorDirections,
     ) -> Result<(), SpanError> {
         let (from, to) = (self.interfaces.name(source)?, self.interfaces.name(destination)?);
         if source == destination {
             return Err(SpanError::Itself(from));
         }
-        if ways != Ways::NONE && self.interfaces.output_node_of(destination).is_err() {
+        if ways != MirrorDirections::NONE && self.interfaces.output_node_of(destination).is_err() {
             return Err(SpanError::SendsNothing(to));
         }
         if level == Level::Device && ways.rx && self.interfaces.sub(source).is_some() {
@@ -146,7 +144,7 @@ impl Span {
         self.interfaces.name(source)?;
         let of_source = |mirror: &Mirror| mirror.source == source;
         for mirror in self.list().into_iter().filter(of_source) {
-            self.change(source, mirror.destination, |all| *at(all, level) = Ways::NONE)?;
+            self.change(source, mirror.destination, |all| *at(all, level) = MirrorDirections::NONE)?;
         }
         Ok(())
     }
@@ -155,7 +153,7 @@ impl Span {
         &self,
         source: SwIfIndex,
         destination: SwIfIndex,
-        change: impl FnOnce(&mut [Ways; 2]),
+        change: impl FnOnce(&mut [MirrorDirections; 2]),
     ) -> Result<(), SpanError> {
         let key = (source, destination);
         let old = self.all.borrow().get(&key).copied().unwrap_or_default();
@@ -170,8 +168,8 @@ impl Span {
         done
     }
 
-    fn put(&self, key: (SwIfIndex, SwIfIndex), ways: [Ways; 2]) {
-        if ways == [Ways::NONE; 2] {
+    fn put(&self, key: (SwIfIndex, SwIfIndex), ways: [MirrorDirections; 2]) {
+        if ways == [MirrorDirections::NONE; 2] {
             self.all.borrow_mut().remove(&key);
         } else {
             self.all.borrow_mut().insert(key, ways);
@@ -210,7 +208,7 @@ impl Span {
     fn forget(&self, gone: SwIfIndex) {
         let of_it = |mirror: &Mirror| mirror.source == gone || mirror.destination == gone;
         for Mirror { source, destination, .. } in self.list().into_iter().filter(of_it) {
-            self.put((source, destination), [Ways::NONE; 2]);
+            self.put((source, destination), [MirrorDirections::NONE; 2]);
             if let Err(e) = self.enable(source) {
                 tracing::warn!(%source, "a mirror stays: {e}");
             }
@@ -224,7 +222,7 @@ impl Span {
     }
 }
 
-fn at(all: &mut [Ways; 2], level: Level) -> &mut Ways {
+fn at(all: &mut [MirrorDirections; 2], level: Level) -> &mut MirrorDirections {
     let [device, l2] = all;
     match level {
         Level::Device => device,

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use shoal_module::{Control, InitError, Module};
 
 pub use control::{Mirror, Span, SpanError};
-pub use table::{Level, Mirrors, Ways};
+pub use table::{Level, MirrorDirections, Mirrors};
 
 /// The module.
 pub static MODULE: Module = Module {

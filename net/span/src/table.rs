@@ -1,4 +1,4 @@
-//! Who is mirrored to whom, as packets read it.
+//! Sources and destinations of mirrors, as packets read them.
 
 use std::collections::BTreeMap;
 
@@ -15,30 +15,30 @@ pub enum Level {
 
 /// Which frames are copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Ways {
+pub struct MirrorDirections {
     /// Those that are received.
     pub rx: bool,
     /// Those that are sent.
     pub tx: bool,
 }
 
-impl Ways {
+impl MirrorDirections {
     /// None.
-    pub const NONE: Ways = Ways { rx: false, tx: false };
+    pub const NONE: MirrorDirections = MirrorDirections { rx: false, tx: false };
     /// Those that are received.
-    pub const RX: Ways = Ways { rx: true, tx: false };
+    pub const RX: MirrorDirections = MirrorDirections { rx: true, tx: false };
     /// Those that are sent.
-    pub const TX: Ways = Ways { rx: false, tx: true };
+    pub const TX: MirrorDirections = MirrorDirections { rx: false, tx: true };
     /// All.
-    pub const BOTH: Ways = Ways { rx: true, tx: true };
+    pub const BOTH: MirrorDirections = MirrorDirections { rx: true, tx: true };
 
     /// As commands have it; `none` for none.
     pub fn name(self) -> &'static str {
         match self {
-            Ways::NONE => "none",
-            Ways::RX => "rx",
-            Ways::TX => "tx",
-            Ways::BOTH => "both",
+            MirrorDirections::NONE => "none",
+            MirrorDirections::RX => "rx",
+            MirrorDirections::TX => "tx",
+            MirrorDirections::BOTH => "both",
         }
     }
 }

@@ -6,9 +6,9 @@ use shoal_interface::SwIfIndex;
 use shoal_l2::{Bitmap, Input, Output};
 use shoal_message::Retval;
 use shoal_span::api::API;
-use shoal_span::{Level, Span, Ways};
+use shoal_span::{Level, MirrorDirections, Span};
 use shoal_testkit::api::{random_bytes_do_no_harm, same_as_vpp};
-use shoal_testkit::{Asker, Rng, fuzz_all_nodes};
+use shoal_testkit::{ApiAsker, Rng, fuzz_all_nodes};
 
 use crate::mirror::World;
 
@@ -16,7 +16,7 @@ use crate::mirror::World;
 fn messages_are_those_of_vpp_and_random_bytes_do_no_harm() {
     same_as_vpp(&[&API]);
     let mut world = World::new();
-    world.set(0, 2, Ways::BOTH);
+    world.set(0, 2, MirrorDirections::BOTH);
     random_bytes_do_no_harm(&mut world.router, &[&API], 300);
 }
 
@@ -25,7 +25,7 @@ fn every_node_stands_rubbish_while_everything_is_mirrored() {
     let mut world = World::new();
     for (from, to) in [(0, 2), (0, 3), (1, 0), (2, 3)] {
         for level in [Level::Device, Level::L2] {
-            world.span.set(level, world.index(from), world.index(to), Ways::BOTH).unwrap();
+            world.span.set(level, world.index(from), world.index(to), MirrorDirections::BOTH).unwrap();
         }
     }
     // What waits for a neighbour, or for the rest of a datagram, is held until its time is over.
@@ -43,11 +43,11 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     let [a, b] = [0, 1].map(|n| world.index(n));
     for level in [Level::Device, Level::L2] {
         for (from, to) in [(a, a), (none, b), (a, none), (a, SwIfIndex(0)), (SwIfIndex::NONE, b)] {
-            span.set(level, from, to, Ways::BOTH).unwrap_err();
+            span.set(level, from, to, MirrorDirections::BOTH).unwrap_err();
         }
         span.clear(level, none).unwrap_err();
         span.clear(level, a).unwrap();
-        span.set(level, a, b, Ways::NONE).unwrap();
+        span.set(level, a, b, MirrorDirections::NONE).unwrap();
     }
     assert!(span.list().is_empty());
 }
@@ -56,7 +56,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
 fn messages_are_answered_as_vpp_does() {
     let world = World::new();
     let parts = [&API];
-    let asker = Asker::new(world.router.control(), &parts);
+    let asker = ApiAsker::new(world.router.control(), &parts);
     let fields = |from: u32, to: u32, state: u32, l2: bool| {
         [&from.to_be_bytes()[..], &to.to_be_bytes(), &state.to_be_bytes(), &[u8::from(l2)]].concat()
     };
@@ -79,7 +79,7 @@ fn messages_are_answered_as_vpp_does() {
 #[test]
 fn the_features_of_an_interface_are_told_with_its_mirrors() {
     let world = World::new();
-    let asker = Asker::new(world.router.control(), shoal_l2::MODULE.api);
+    let asker = ApiAsker::new(world.router.control(), shoal_l2::MODULE.api);
     let index = world.index(0);
     let number = |feature| Bitmap::default().with(feature).number(Input::Xconnect);
     let (span, learn) = (number(Input::Span), number(Input::Learn));
@@ -98,10 +98,10 @@ fn the_features_of_an_interface_are_told_with_its_mirrors() {
     };
     assert_eq!((get(), change(true)), ([0, 0], learn));
     let set = |ways| world.router.get::<Span>().set(Level::L2, index, world.index(1), ways).unwrap();
-    set(Ways::RX);
+    set(MirrorDirections::RX);
     assert_eq!((get(), change(false), change(true)), ([span, 0], span, span | learn));
-    set(Ways::BOTH);
+    set(MirrorDirections::BOTH);
     assert_eq!(get(), [span, span_out]);
-    set(Ways::NONE);
+    set(MirrorDirections::NONE);
     assert_eq!((get(), change(true)), ([0, 0], learn), "changes of others do not keep it");
 }

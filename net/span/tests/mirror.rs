@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_ethernet::{Ethernet, Exact, Inner, Match, TagKind, Vid};
 use shoal_interface::SwIfIndex;
 use shoal_module::Running;
-use shoal_span::{Level, MODULE, Mirror, Span, Ways};
+use shoal_span::{Level, MODULE, Mirror, MirrorDirections, Span};
 use shoal_testkit::{PEER_MAC, PacketBuilder, Port, Router, STACK};
 
 /// A router between two networks, and two ports that listen.
@@ -44,7 +44,7 @@ impl World {
         self.ports[port].index()
     }
 
-    pub fn set(&self, source: usize, destination: usize, ways: Ways) {
+    pub fn set(&self, source: usize, destination: usize, ways: MirrorDirections) {
         self.span.set(Level::Device, self.index(source), self.index(destination), ways).unwrap();
     }
 
@@ -72,8 +72,8 @@ fn what_comes_in_and_goes_out_is_seen_as_it_is_on_the_wire() {
     let mut world = World::new();
     let small = [world.packet(20), world.packet6()];
     let large = world.packet(1400);
-    world.set(0, 2, Ways::RX);
-    world.set(1, 3, Ways::BOTH);
+    world.set(0, 2, MirrorDirections::RX);
+    world.set(1, 3, MirrorDirections::BOTH);
     for packet in small.iter().chain([&large]) {
         let port = world.ports[0].clone();
         world.router.send(&port, packet);
@@ -84,7 +84,7 @@ fn what_comes_in_and_goes_out_is_seen_as_it_is_on_the_wire() {
     }
     assert_eq!(world.router.error("span-input", "SPAN incoming packets processed"), 3);
     assert_eq!(world.router.error("span-output", "SPAN incoming packets processed"), 3);
-    world.set(0, 2, Ways::TX);
+    world.set(0, 2, MirrorDirections::TX);
     let port = world.ports[0].clone();
     world.router.send(&port, &large);
     assert!(world.ports[2].received().is_empty(), "it was received");
@@ -95,8 +95,8 @@ fn what_comes_in_and_goes_out_is_seen_as_it_is_on_the_wire() {
 fn one_interface_has_many_mirrors_and_one_mirror_many_interfaces() {
     let mut world = World::new();
     for to in [2, 3] {
-        world.set(0, to, Ways::BOTH);
-        world.set(1, to, Ways::BOTH);
+        world.set(0, to, MirrorDirections::BOTH);
+        world.set(1, to, MirrorDirections::BOTH);
     }
     let (port, packets) = (world.ports[0].clone(), [world.packet(1400), world.packet(1), world.packet(700)]);
     world.router.send_all(&port, &packets);
@@ -117,7 +117,7 @@ fn a_copy_is_not_mirrored_again() {
     let mut world = World::new();
     // In a circle, in both ways.
     for (from, to) in [(0, 2), (2, 3), (3, 0), (1, 0), (0, 1)] {
-        world.set(from, to, Ways::BOTH);
+        world.set(from, to, MirrorDirections::BOTH);
     }
     let (port, packet) = (world.ports[0].clone(), world.packet(1000));
     world.router.send(&port, &packet);
@@ -141,7 +141,7 @@ fn a_port_is_mirrored_with_its_sub_interfaces() {
     for port in &world.ports {
         drop(port.received());
     }
-    world.set(1, 2, Ways::BOTH);
+    world.set(1, 2, MirrorDirections::BOTH);
     let start = PacketBuilder::ethernet([2, 0xaa, 0, 0, 0, 9], world.ports[0].mac());
     let packet = start.ip4([10, 0, 0, 2], [10, 0, 7, 2]).udp(1, 2).build();
     let port = world.ports[0].clone();
@@ -151,9 +151,9 @@ fn a_port_is_mirrored_with_its_sub_interfaces() {
     assert_eq!(world.ports[2].received_one(), sent);
     // The sub-interface alone, to another one too; one copy each.
     let set = |to, ways| world.span.set(Level::Device, sub, to, ways);
-    assert!(set(world.index(3), Ways::BOTH).unwrap_err().to_string().contains("sub-interface"));
-    set(world.index(3), Ways::TX).unwrap();
-    set(world.index(2), Ways::TX).unwrap();
+    assert!(set(world.index(3), MirrorDirections::BOTH).unwrap_err().to_string().contains("sub-interface"));
+    set(world.index(3), MirrorDirections::TX).unwrap();
+    set(world.index(2), MirrorDirections::TX).unwrap();
     world.router.send(&port, &packet);
     assert_eq!((world.ports[2].received_one(), world.ports[3].received_one()), (sent.clone(), sent));
 }
@@ -162,9 +162,9 @@ fn a_port_is_mirrored_with_its_sub_interfaces() {
 fn a_mirror_ends_with_either_interface_and_its_index_says_nothing_of_the_next_one() {
     let mut world = World::new();
     let (port, packet) = (world.ports[0].clone(), world.packet(900));
-    world.set(0, 2, Ways::BOTH);
-    world.set(0, 3, Ways::RX);
-    world.set(3, 2, Ways::RX);
+    world.set(0, 2, MirrorDirections::BOTH);
+    world.set(0, 3, MirrorDirections::RX);
+    world.set(3, 2, MirrorDirections::RX);
     let gone = world.index(2);
     world.router.interfaces().delete(gone).unwrap();
     assert_eq!(world.span.list().len(), 1);
@@ -184,9 +184,9 @@ fn a_mirror_ends_with_either_interface_and_its_index_says_nothing_of_the_next_on
 #[test]
 fn traces_and_commands_tell_names_also_new_ones() {
     let mut world = World::new();
-    world.set(0, 2, Ways::RX);
-    world.set(0, 3, Ways::BOTH);
-    world.span.set(Level::L2, world.index(1), world.index(3), Ways::TX).unwrap();
+    world.set(0, 2, MirrorDirections::RX);
+    world.set(0, 3, MirrorDirections::BOTH);
+    world.span.set(Level::L2, world.index(1), world.index(3), MirrorDirections::TX).unwrap();
     world.router.interfaces().rename(world.index(2), "probe").unwrap();
     assert_eq!(
         world.running(),
@@ -195,7 +195,10 @@ fn traces_and_commands_tell_names_also_new_ones() {
     );
     let list = world.span.list();
     let [source, destination] = [1, 3].map(|n| world.index(n));
-    assert_eq!(list[2], Mirror { source, destination, device: Ways::NONE, l2: Ways::TX });
+    assert_eq!(
+        list[2],
+        Mirror { source, destination, device: MirrorDirections::NONE, l2: MirrorDirections::TX }
+    );
     world.router.trace_add("pg-input", 1);
     let (port, packet) = (world.ports[0].clone(), world.packet(1400));
     world.router.send(&port, &packet);

@@ -10,7 +10,7 @@ use shoal_graph::{Cx, Edge, FeatureSpec, NoError, PacketNode};
 use shoal_interface::SwIfIndex;
 use shoal_l2::{INPUT_ARC, L2, Mode, TagOp, TagRewrite};
 use shoal_module::{Control, InitError, Module};
-use shoal_span::{Level, MODULE, Span, Ways};
+use shoal_span::{Level, MODULE, MirrorDirections, Span};
 use shoal_testkit::{PacketBuilder, Port, Router, STACK};
 
 /// A feature of the arc `l2-input`, which comes behind `span-l2-input`.
@@ -70,7 +70,7 @@ impl World {
         World { router, ports, sub }
     }
 
-    fn set(&self, source: SwIfIndex, destination: usize, ways: Ways) {
+    fn set(&self, source: SwIfIndex, destination: usize, ways: MirrorDirections) {
         let destination = self.ports[destination].index();
         self.router.get::<Span>().set(Level::L2, source, destination, ways).unwrap();
     }
@@ -98,7 +98,7 @@ fn tagged(frame: &[u8], vid: u8) -> Vec<u8> {
 fn a_bridge_s_member_is_mirrored_with_the_tags_of_its_own_link() {
     let mut world = World::new();
     let (sub, one, other) = (world.sub, frame(1, 2, 1200), frame(2, 1, 30));
-    world.set(sub, 2, Ways::BOTH);
+    world.set(sub, 2, MirrorDirections::BOTH);
     world.send(0, &one);
     assert_eq!(world.received(1), [tagged(&one, 7)], "flooded");
     assert_eq!(world.received(2), [tagged(&one, 7)]);
@@ -107,7 +107,7 @@ fn a_bridge_s_member_is_mirrored_with_the_tags_of_its_own_link() {
     // What is not of layer 2 is none of it.
     world.send(1, &other);
     assert!(world.received(2).is_empty());
-    world.set(sub, 2, Ways::RX);
+    world.set(sub, 2, MirrorDirections::RX);
     world.send(0, &one);
     assert_eq!((world.received(1).len(), world.received(2).len()), (1, 0));
     assert_eq!(world.router.error("span-l2-output", "SPAN incoming packets processed"), 1);
@@ -127,7 +127,7 @@ fn a_destination_in_layer_2_sends_copies_as_it_sends_its_own_frames() {
     world.router.interfaces().set_admin(trunk, true).unwrap();
     l2.set_mode(trunk, Mode::Xconnect(world.ports[4].index())).unwrap();
     l2.set_tags(trunk, remote).unwrap();
-    world.router.get::<Span>().set(Level::L2, source, trunk, Ways::RX).unwrap();
+    world.router.get::<Span>().set(Level::L2, source, trunk, MirrorDirections::RX).unwrap();
     world.send(0, &one);
     assert_eq!(world.received(3), [tagged(&one, 99)]);
     assert_eq!(world.received(1), [tagged(&one, 7)]);
@@ -141,7 +141,7 @@ fn a_destination_in_layer_2_sends_copies_as_it_sends_its_own_frames() {
 fn a_mirror_of_layer_2_waits_for_it_and_outlives_it() {
     let mut world = World::new();
     let (l2, index) = (world.router.get::<L2>(), world.ports[2].index());
-    world.set(index, 4, Ways::BOTH);
+    world.set(index, 4, MirrorDirections::BOTH);
     let one = frame(5, 6, 10);
     world.send(2, &one);
     assert!(world.received(4).is_empty(), "it is routed");
@@ -165,7 +165,7 @@ fn a_mirror_of_layer_2_waits_for_it_and_outlives_it() {
 fn features_behind_the_mirror_see_the_frame() {
     let mut world = World::new();
     let index = world.ports[0].index();
-    world.set(index, 2, Ways::BOTH);
+    world.set(index, 2, MirrorDirections::BOTH);
     world.router.interfaces().enable_feature(INPUT_ARC, "seen", index, true).unwrap();
     world.router.trace_add("pg-input", 1);
     let one = frame(1, 2, 10);
@@ -186,7 +186,7 @@ fn flooded_frames_are_mirrored_once_and_a_mirror_in_the_bridge_gets_both() {
     let mut world = World::new();
     let (sub, member) = (world.sub, world.ports[2].index());
     world.router.get::<Bridges>().join(member, 10, 0, Role::Normal).unwrap();
-    world.set(sub, 2, Ways::TX);
+    world.set(sub, 2, MirrorDirections::TX);
     let one = frame(1, 0xff, 1300);
     world.send(0, &one);
     assert_eq!(world.received(1), [tagged(&one, 7)]);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use shoal_l2::{L2, Mode};
-use shoal_span::{Level, MODULE, Span, Ways};
-use shoal_testkit::{Given, PEER_MAC, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
+use shoal_span::{Level, MODULE, MirrorDirections, Span};
+use shoal_testkit::{InjectedPacket, PEER_MAC, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
 
 const TWINS: Twins = Twins { make: world, packet: given, flow: |packet| packet.to_vec() };
 
@@ -26,10 +26,10 @@ fn world(superpath: bool) -> Twin {
     let set = |level, from: usize, to: usize, ways| {
         span.set(level, ports[from].index(), ports[to].index(), ways).unwrap();
     };
-    set(Level::Device, 0, 7, Ways::RX);
-    set(Level::Device, 1, 8, Ways::TX);
-    set(Level::L2, 3, 7, Ways::BOTH);
-    set(Level::Device, 6, 8, Ways::BOTH);
+    set(Level::Device, 0, 7, MirrorDirections::RX);
+    set(Level::Device, 1, 8, MirrorDirections::TX);
+    set(Level::L2, 3, 7, MirrorDirections::BOTH);
+    set(Level::Device, 6, 8, MirrorDirections::BOTH);
     router.advance(Duration::from_secs(3));
     for port in &ports {
         drop(port.received());
@@ -37,7 +37,7 @@ fn world(superpath: bool) -> Twin {
     Twin::new(router, ports)
 }
 
-fn given(rng: &mut Rng, port: &Port, _: usize) -> Given {
+fn given(rng: &mut Rng, port: &Port, _: usize) -> InjectedPacket {
     let to = [10, 0, rng.below(4) as u8, 2];
     let start = PacketBuilder::ethernet(PEER_MAC, port.mac()).ip4([10, 9, rng.below(200) as u8, 9], to);
     start.udp(rng.below(60_000) as u16, 2).payload_len(rng.below(1400)).build().into()

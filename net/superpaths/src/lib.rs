@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_ethernet::{EthernetInput, SwitchedInput};
-use shoal_graph::superpath::{Line, Split, Then};
+use shoal_graph::superpath::{Chained, Line, Split};
 use shoal_interface::{IfFlags, Interfaces, Medium, Superpath};
 use shoal_module::{Control, InitError, Module};
 
@@ -91,14 +91,14 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     };
     if let Some(chain) = parts.xconnect()? {
         let input = Arc::new(SwitchedInput(ethernet()));
-        offer(XCONNECT, interfaces.add_superpath(XCONNECT, Line(Then(input, chain))));
+        offer(XCONNECT, interfaces.add_superpath(XCONNECT, Line(Chained(input, chain))));
     }
     if let Some(chain) = parts.bridge()? {
         let input = Arc::new(SwitchedInput(ethernet()));
-        offer(BRIDGE, interfaces.add_superpath(BRIDGE, Line(Then(input, chain))));
+        offer(BRIDGE, interfaces.add_superpath(BRIDGE, Line(Chained(input, chain))));
     }
     if let Some(ip4) = parts.ip4()? {
-        offer(IP4, interfaces.add_superpath(IP4, Line(Then(ethernet(), ip4))));
+        offer(IP4, interfaces.add_superpath(IP4, Line(Chained(ethernet(), ip4))));
     }
     if let (Some(ip4), Some(ip6)) = (parts.ip4()?, parts.ip6()?) {
         offer(IP, interfaces.add_superpath(IP, Split(ethernet(), ip4, ip6)));

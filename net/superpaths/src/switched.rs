@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_graph::superpath::{Consult, Direct, Link, Then};
+use shoal_graph::superpath::{Chained, Direct, FlowLookup, Link};
 use shoal_l2::{BridgedInput, BridgedOutput};
 use shoal_module::InitError;
 
@@ -13,7 +13,7 @@ impl Parts {
     pub(crate) fn xconnect(&self) -> Result<Option<impl Link + use<>>, InitError> {
         let (Some(l2), Some(output)) = (&self.l2, self.output()?) else { return Ok(None) };
         let out = Direct(Arc::clone(&l2.output), output);
-        Ok(Some(Then(Arc::clone(&l2.input), Then(Arc::clone(&l2.rewrite), out))))
+        Ok(Some(Chained(Arc::clone(&l2.input), Chained(Arc::clone(&l2.rewrite), out))))
     }
 
     /// A bridge, for stations that are known.
@@ -22,7 +22,7 @@ impl Parts {
             return Ok(None);
         };
         let out = Direct(Arc::new(BridgedOutput(Arc::clone(&l2.output))), output);
-        let table = Consult(Arc::clone(&bridge.learn), Consult(Arc::clone(&bridge.forward), out));
-        Ok(Some(Then(Arc::new(BridgedInput(Arc::clone(&l2.input))), table)))
+        let table = FlowLookup(Arc::clone(&bridge.learn), FlowLookup(Arc::clone(&bridge.forward), out));
+        Ok(Some(Chained(Arc::new(BridgedInput(Arc::clone(&l2.input))), table)))
     }
 }

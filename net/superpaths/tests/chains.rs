@@ -10,7 +10,8 @@ use shoal_derive::NextNodes;
 use shoal_ethernet::EthernetInput;
 use shoal_fib::{Fib, FibIndex, Path, Source};
 use shoal_graph::superpath::{
-    Consult, Consults, Direct, Directs, Forward, Known, Line, Open, Pass, Seeks, Then,
+    Chained, Direct, DirectingNode, FlowLookup, FlowLookupNode, Forward, Known, Line, Open, Pass,
+    StagedLookup,
 };
 use shoal_graph::{Cx, Edge, NoError, PacketNode, StagedNode};
 use shoal_infra::Guard;
@@ -50,7 +51,7 @@ impl PacketNode for Connect {
     }
 }
 
-impl Directs for Connect {
+impl DirectingNode for Connect {
     type Facts<'g> = (SwIfIndex, Edge);
 
     fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> Option<(SwIfIndex, Edge)> {
@@ -101,17 +102,17 @@ fn turn(pkt: &mut Packet<'_>, is_flow: bool) {
     }
 }
 
-impl Seeks for Flow {
+impl StagedLookup for Flow {
     type Facts<'g> = ();
     /// The destination, and whether it is of the flow.
-    type Sought = (u32, bool);
-    type Begun = ();
+    type Query = (u32, bool);
+    type InFlight = ();
 
     fn is_far((): ()) -> bool {
         true
     }
 
-    fn sought(pkt: &Packet<'_>, offset: usize) -> (u32, bool) {
+    fn query(pkt: &Packet<'_>, offset: usize) -> (u32, bool) {
         (pkt.header_at::<Ip4Header>(offset).map_or(0, Ip4Header::dst_u32), false)
     }
 
@@ -126,7 +127,7 @@ impl Seeks for Flow {
     }
 }
 
-impl Consults for Flow {
+impl FlowLookupNode for Flow {
     fn facts(&self, _: SwIfIndex, _: Guard<'_>) -> Option<()> {
         Some(())
     }
@@ -169,8 +170,8 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     interfaces.add_superpath(CONNECT, Line(Direct(connect, output()?))).map_err(other)?;
     let (ethernet, ip4) = (control.get::<Arc<EthernetInput>>()?, control.get::<Ip4Nodes>()?);
     let forward = Forward::new(Arc::clone(&ip4.lookup), Arc::clone(&ip4.rewrite), (), output()?);
-    let flow = Consult(Arc::clone(&*control.get::<Arc<Flow>>()?), forward);
-    let chain = Line(Then(Arc::clone(&*ethernet), Open::new(Arc::clone(&ip4.input), flow)));
+    let flow = FlowLookup(Arc::clone(&*control.get::<Arc<Flow>>()?), forward);
+    let chain = Line(Chained(Arc::clone(&*ethernet), Open::new(Arc::clone(&ip4.input), flow)));
     interfaces.add_superpath(FLOW, chain).map_err(other)
 }
 

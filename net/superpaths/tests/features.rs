@@ -13,7 +13,7 @@ use shoal_buffer::Flags;
 use shoal_fib::{Family, Fib, FibIndex, Path, Source, Via};
 use shoal_icmp::limiter::Rate;
 use shoal_icmp::{Icmp, Icmp6};
-use shoal_interface::{Hindrance, Interfaces, MtuLayer, OUTPUT_ARC};
+use shoal_interface::{Interfaces, MtuLayer, OUTPUT_ARC, SuperpathObstacle};
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_ip6_nd::{Advertise, Nd, RaConfig};
@@ -23,7 +23,7 @@ use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_rule::{Ports, Rule};
 use shoal_source_limit::{Limit, SourceLimit};
 use shoal_superpaths::{IP, IP_FEATURES, IP4};
-use shoal_testkit::{Given, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
+use shoal_testkit::{InjectedPacket, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
 use shoal_urpf::{Direction, Mode, Setting, Urpf};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{IpPrefix, IpProtocol, MacAddress, TcpFlags};
@@ -226,8 +226,8 @@ fn frame(rng: &mut Rng, port: &Port, rx: usize) -> Vec<u8> {
     bytes
 }
 
-fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
-    let mut given = Given::from(frame(rng, port, rx));
+fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
+    let mut given = InjectedPacket::from(frame(rng, port, rx));
     if rng.one_in(8) {
         given.cuts = vec![*rng.pick(&[14, 34, 40, 54, 60])];
     }
@@ -391,7 +391,7 @@ fn an_interface_takes_the_cheapest_superpath_that_covers_its_features() {
     assert_eq!(taken(&router, &ports[1]), Some(IP_FEATURES.name));
     let choice = router.interfaces().superpath_of(ports[1].index()).unwrap();
     let why = choice.others.iter().find(|(name, _)| *name == IP.name).unwrap();
-    assert_eq!(why.1, [Hindrance::Outgoing(vec!["tcp-mss-clamping-ip4-out".into()])]);
+    assert_eq!(why.1, [SuperpathObstacle::Outgoing(vec!["tcp-mss-clamping-ip4-out".into()])]);
     router.get::<MssClamp>().set(ports[3].index(), [Some(Size::default()), None]).unwrap();
     assert_eq!(taken(&router, &ports[1]), Some(IP.name));
     router.interfaces().enable_superpath(false).unwrap();
@@ -411,7 +411,7 @@ fn a_feature_that_no_superpath_covers_is_named() {
     router.graph().enable_feature("ip4-unicast", "ip4-not-enabled", ports[1].index(), true).unwrap();
     let choice = interfaces.superpath_of(ports[1].index()).unwrap();
     assert_eq!(choice.taken, Some(IP.name), "IPv6 stays on it");
-    let feature = Hindrance::Feature { feature: "ip4-not-enabled".into(), arc: "ip4-unicast" };
+    let feature = SuperpathObstacle::Feature { feature: "ip4-not-enabled".into(), arc: "ip4-unicast" };
     assert_eq!(choice.left_out, std::slice::from_ref(&feature));
     router.graph().enable_feature("ip6-unicast", "ip6-not-enabled", ports[1].index(), true).unwrap();
     let choice = interfaces.superpath_of(ports[1].index()).unwrap();

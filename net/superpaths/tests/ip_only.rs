@@ -4,14 +4,14 @@
 use shoal_fib::{Fib, FibIndex, Path, Source};
 use shoal_icmp::limiter::Rate;
 use shoal_icmp::{Icmp, Icmp6};
-use shoal_interface::Hindrance;
+use shoal_interface::SuperpathObstacle;
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
 use shoal_ip6_nd::{Advertise, Nd, RaConfig};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_pg::{CreateInterface, Mode};
 use shoal_superpaths::{IP, IP4_ONLY, IP6_ONLY};
-use shoal_testkit::{Given, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
+use shoal_testkit::{InjectedPacket, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
 use shoal_wire::IpPrefix;
 
 const TWINS: Twins = Twins { make: world, packet: given, flow };
@@ -69,7 +69,7 @@ fn world(superpath: bool) -> Twin {
     Twin::new(router, ports)
 }
 
-fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
+fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
     let start = PacketBuilder::ethernet(station(rx), port.mac());
     let family6 = MODES[rx] == Mode::Ip6 || MODES[rx] == Mode::Ethernet && rng.one_in(3);
     let (to, host) = (rng.below(MODES.len()), 1 + rng.below(3) as u8);
@@ -92,7 +92,7 @@ fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
     if MODES[rx] != Mode::Ethernet {
         bytes.drain(..14);
     }
-    Given::from(bytes)
+    InjectedPacket::from(bytes)
 }
 
 /// All between two addresses; what the router makes itself is on its own.
@@ -129,7 +129,7 @@ fn an_interface_of_one_family_takes_only_the_superpath_of_that_family() {
     let taken = |n: usize| router.interfaces().superpath_of(ports[n].index()).unwrap();
     assert_eq!((taken(2).taken, taken(4).taken), (Some(IP4_ONLY.name), Some(IP6_ONLY.name)));
     let of_other = taken(4).others.into_iter().find(|(name, _)| *name == IP4_ONLY.name).unwrap();
-    assert_eq!(of_other.1, [Hindrance::Medium(shoal_interface::Medium::Ip)]);
+    assert_eq!(of_other.1, [SuperpathObstacle::Medium(shoal_interface::Medium::Ip)]);
     // An address of the other family does not change what packets come in by it.
     router.get::<Ip4>().add_address(ports[4].index(), "10.9.0.1/24".parse().unwrap()).unwrap();
     assert_eq!(taken(4).taken, Some(IP6_ONLY.name));

@@ -4,7 +4,7 @@ use shoal_bridge::{Bridges, Provision, Role, Settings};
 use shoal_ethernet::{Ethernet, Exact, Inner, Match, TagKind, Vid};
 use shoal_l2::{L2, Mode, TagOp, TagRewrite};
 use shoal_superpaths::{BRIDGE, XCONNECT};
-use shoal_testkit::{Given, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
+use shoal_testkit::{InjectedPacket, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
 
 const TWINS: Twins = Twins { make: world, packet: given, flow };
 /// Two that are connected, two with tags that are rewritten, one that leads nowhere, three of a bridge.
@@ -67,7 +67,7 @@ fn station(rng: &mut Rng) -> [u8; 6] {
     }
 }
 
-fn given(rng: &mut Rng, _: &Port, rx: usize) -> Given {
+fn given(rng: &mut Rng, _: &Port, rx: usize) -> InjectedPacket {
     let from = match rng.below(20) {
         0 => [2, 0xee, 0, 0, 0, 1 + rng.below(2) as u8],
         1 => rng.bytes(6).try_into().unwrap(),
@@ -85,7 +85,7 @@ fn given(rng: &mut Rng, _: &Port, rx: usize) -> Given {
     if rng.one_in(20) {
         bytes.truncate(rng.below(24));
     }
-    Given::from(bytes)
+    InjectedPacket::from(bytes)
 }
 
 /// Frames that are flooded and frames that are not may pass each other.

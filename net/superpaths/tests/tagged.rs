@@ -14,7 +14,7 @@ use shoal_ip6_nd::{Advertise, Nd, RaConfig};
 use shoal_l2::{L2, Mode, TagOp, TagRewrite};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_superpaths::{BRIDGE, IP, IP4, XCONNECT};
-use shoal_testkit::{Given, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
+use shoal_testkit::{InjectedPacket, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
 use shoal_wire::MacAddress;
 
 const TWINS: Twins = Twins { make: world, packet: given, flow };
@@ -130,7 +130,7 @@ fn ip(rng: &mut Rng, port: &Port, rx: usize, net: usize) -> Vec<u8> {
     frame.ip4(host(rx, net), host(n, to)).ttl(ttl).udp(1, 2).payload(b"payload").build()
 }
 
-fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
+fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
     let priority = if rng.one_in(5) { 0x60 } else { 0 };
     let dot1q = |id: u16| vec![0x81, 0, priority, id as u8];
     let mut bytes = match rng.below(16) {
@@ -156,7 +156,7 @@ fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
     if rng.one_in(20) {
         bytes.truncate(rng.below(40));
     }
-    Given::from(bytes)
+    InjectedPacket::from(bytes)
 }
 
 /// Frames of several superpaths may pass each other.

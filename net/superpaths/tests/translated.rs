@@ -10,7 +10,7 @@ use shoal_nat44_ed::sessions::Record;
 use shoal_nat44_ed::{Enable, Nat44, Purpose, Side};
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_superpaths::IP_FEATURES;
-use shoal_testkit::{Given, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
+use shoal_testkit::{InjectedPacket, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{MacAddress, TcpFlags};
 
@@ -66,7 +66,7 @@ fn world(superpath: bool) -> Twin {
     let mut rng = Rng::new(1);
     for _ in 0..MADE_BEFORE {
         let rx = rng.below(PORTS);
-        let Given { bytes, .. } = given(&mut rng, &ports[rx], rx);
+        let InjectedPacket { bytes, .. } = given(&mut rng, &ports[rx], rx);
         router.send(&ports[rx], &bytes);
     }
     for port in &ports {
@@ -80,7 +80,7 @@ fn port_of(rng: &mut Rng, network: usize, host: usize) -> u16 {
     FIRST + (network * 100 + host * 10 + rng.below(3)) as u16
 }
 
-fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
+fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
     let (network, host) = (rng.below(2), 2 + rng.below(3));
     let (far, service) = (address(WORLD, 2 + rng.below(3)), *rng.pick(&[53, 443]));
     let near = port_of(rng, network, host);
@@ -126,7 +126,7 @@ fn given(rng: &mut Rng, port: &Port, rx: usize) -> Given {
     if rng.one_in(25) {
         bytes.truncate(14 + rng.below(40));
     }
-    Given::from(bytes)
+    InjectedPacket::from(bytes)
 }
 
 /// All between two addresses and of one protocol, by its first word; what the router makes itself, and fragments, are on their own.

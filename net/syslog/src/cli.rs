@@ -21,7 +21,7 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["set syslog sender collector 192.0.2.9 src 192.0.2.1"])
     .doc(
-        "Messages are those of RFC 5424, one in each UDP datagram, to port 514 if none is said. A text that makes a message longer \
+        "Messages are those of RFC 5424, one in each UDP datagram, by default to port 514. A text that makes a message longer \
          than `max-msg-size` (480) is cut.",
     ),
     Command::new(

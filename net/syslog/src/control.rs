@@ -53,7 +53,7 @@ pub enum SyslogError {
 /// Where messages go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sender {
-    /// To whom.
+    /// The collector's address.
     pub collector: Ipv4Addr,
     /// The collector's port.
     pub port: u16,

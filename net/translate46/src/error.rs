@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use shoal_nat::{Delta, Kind, Sum};
 
-use crate::head::{Head, How, push4, push6, query};
+use crate::head::{Head, HeaderFields, push4, push6, query};
 use crate::icmp::{Message, message4, message6};
-use crate::read::{Ends, Fault, Seen, put, word};
+use crate::read::{Ends, Fault, ParsedPacket, put, word};
 use crate::transport::{Address, Edit, ports, pseudo6, words};
 
 /// Bytes of an ICMP error in front of the packet it carries.
@@ -33,7 +33,7 @@ struct Parts {
     rest: usize,
 }
 
-fn parts<A, B>(seen: &Seen<A>, carried: &Seen<B>) -> Result<Parts, Fault> {
+fn parts<A, B>(seen: &ParsedPacket<A>, carried: &ParsedPacket<B>) -> Result<Parts, Fault> {
     if seen.fragment.is_some() {
         return Err(Fault::IcmpFragment);
     }
@@ -46,7 +46,7 @@ fn parts<A, B>(seen: &Seen<A>, carried: &Seen<B>) -> Result<Parts, Fault> {
 /// Rewrites the carried packet's transport header; gives what that does to a checksum over it.
 fn transport<A: Address, B: Address>(
     rest: &mut [u8],
-    seen: &Seen<A>,
+    seen: &ParsedPacket<A>,
     to: &Ends<B>,
     (echo, icmp): (u8, Delta),
 ) -> Option<Delta> {
@@ -71,9 +71,9 @@ fn transport<A: Address, B: Address>(
 /// It cannot be translated; `bytes` may be changed.
 pub fn error_to6(
     bytes: &mut [u8],
-    (seen, carried): (&Seen<Ipv4Addr>, &Seen<Ipv4Addr>),
+    (seen, carried): (&ParsedPacket<Ipv4Addr>, &ParsedPacket<Ipv4Addr>),
     (to, carried_to): (&Ends<Ipv6Addr>, &Ends<Ipv6Addr>),
-    how: &How,
+    how: &HeaderFields,
 ) -> Result<Head, Fault> {
     let parts = parts(seen, carried)?;
     let old = bytes.get(parts.outer..parts.strip).ok_or(Fault::Malformed)?;
@@ -82,7 +82,7 @@ pub fn error_to6(
     let new = message(old).and_then(|old| message6(old, length)).ok_or(Fault::IcmpType)?;
     let mut inner = Head::new(0);
     inner.push(&written(new))?;
-    push6(&mut inner, carried, carried_to, (&How::of(carried, 0), carried.payload.into()))?;
+    push6(&mut inner, carried, carried_to, (&HeaderFields::of(carried, 0), carried.payload.into()))?;
     // The checksum field of the new header is 0: the old one's leaves.
     let delta = words(words(Delta::NONE, old, false), inner.bytes(), true).word(0, sum);
     let length = inner.bytes().len() + parts.rest;
@@ -104,9 +104,9 @@ pub fn error_to6(
 /// It cannot be translated; `bytes` may be changed.
 pub fn error_to4(
     bytes: &mut [u8],
-    (seen, carried): (&Seen<Ipv6Addr>, &Seen<Ipv6Addr>),
+    (seen, carried): (&ParsedPacket<Ipv6Addr>, &ParsedPacket<Ipv6Addr>),
     (to, carried_to): (&Ends<Ipv4Addr>, &Ends<Ipv4Addr>),
-    how: &How,
+    how: &HeaderFields,
 ) -> Result<Head, Fault> {
     let parts = parts(seen, carried)?;
     let old = bytes.get(parts.outer..parts.strip).ok_or(Fault::Malformed)?;
@@ -114,7 +114,7 @@ pub fn error_to4(
     let new = message(old).and_then(message4).ok_or(Fault::IcmpType)?;
     let mut inner = Head::new(0);
     inner.push(&written(new))?;
-    push4(&mut inner, carried, carried_to, (&How::of(carried, 0), carried.payload.into()))?;
+    push4(&mut inner, carried, carried_to, (&HeaderFields::of(carried, 0), carried.payload.into()))?;
     let delta = words(words(Delta::NONE, old, false), inner.bytes(), true).word(0, sum);
     let length = inner.bytes().len() + parts.rest;
     let echo = if bytes.get(parts.strip) == Some(&128) { 8 } else { 0 };

@@ -7,7 +7,7 @@ use shoal_nat::{Delta, Kind, Sum};
 use shoal_wire::checksum;
 
 use crate::ICMP6;
-use crate::read::{Ends, Fault, Fragment, Seen, word};
+use crate::read::{Ends, Fault, Fragment, ParsedPacket, word};
 use crate::transport::{Edit, complete_udp, ports, pseudo6};
 
 /// The longest: IPv6, a fragment header, ICMPv6, and both again of the packet it carries.
@@ -49,7 +49,7 @@ impl Head {
 
 /// What a packet's new header says besides addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct How {
+pub struct HeaderFields {
     /// TOS or traffic class.
     pub class: u8,
     /// Time to live or hop limit.
@@ -60,10 +60,10 @@ pub struct How {
     pub id: u16,
 }
 
-impl How {
+impl HeaderFields {
     /// As the packet had it. RFC 7915 wants `hops` to become less by one, which is for a router to do.
-    pub const fn of<A>(seen: &Seen<A>, id: u16) -> Self {
-        How { class: seen.class, hops: seen.hops, sum: Sum::Whole, id }
+    pub const fn of<A>(seen: &ParsedPacket<A>, id: u16) -> Self {
+        HeaderFields { class: seen.class, hops: seen.hops, sum: Sum::Whole, id }
     }
 }
 
@@ -80,9 +80,9 @@ const fn protocol4(protocol: u8) -> u8 {
 /// Puts an IPv6 header on, and a fragment header of a fragment (RFC 7915, 4.1).
 pub(crate) fn push6(
     head: &mut Head,
-    seen: &Seen<Ipv4Addr>,
+    seen: &ParsedPacket<Ipv4Addr>,
     to: &Ends<Ipv6Addr>,
-    (how, payload): (&How, usize),
+    (how, payload): (&HeaderFields, usize),
 ) -> Result<(), Fault> {
     let fragment = seen.fragment;
     let length =
@@ -104,9 +104,9 @@ pub(crate) fn push6(
 /// Puts an IPv4 header on (RFC 7915, 5.1).
 pub(crate) fn push4(
     head: &mut Head,
-    seen: &Seen<Ipv6Addr>,
+    seen: &ParsedPacket<Ipv6Addr>,
     to: &Ends<Ipv4Addr>,
-    (how, payload): (&How, usize),
+    (how, payload): (&HeaderFields, usize),
 ) -> Result<(), Fault> {
     let total = payload + 20;
     let [high, low] = u16::try_from(total).map_err(|_| Fault::TooLong)?.to_be_bytes();
@@ -132,7 +132,12 @@ pub(crate) fn push4(
 ///
 /// # Errors
 /// It cannot be translated; `bytes` may be changed.
-pub fn to6(bytes: &mut [u8], seen: &Seen<Ipv4Addr>, to: &Ends<Ipv6Addr>, how: &How) -> Result<Head, Fault> {
+pub fn to6(
+    bytes: &mut [u8],
+    seen: &ParsedPacket<Ipv4Addr>,
+    to: &Ends<Ipv6Addr>,
+    how: &HeaderFields,
+) -> Result<Head, Fault> {
     let mut head = Head::new(seen.header.into());
     push6(&mut head, seen, to, (how, seen.payload.into()))?;
     let rest = bytes.get_mut(head.strip..).ok_or(Fault::Malformed)?;
@@ -164,7 +169,12 @@ pub fn to6(bytes: &mut [u8], seen: &Seen<Ipv4Addr>, to: &Ends<Ipv6Addr>, how: &H
 ///
 /// # Errors
 /// It cannot be translated; `bytes` may be changed.
-pub fn to4(bytes: &mut [u8], seen: &Seen<Ipv6Addr>, to: &Ends<Ipv4Addr>, how: &How) -> Result<Head, Fault> {
+pub fn to4(
+    bytes: &mut [u8],
+    seen: &ParsedPacket<Ipv6Addr>,
+    to: &Ends<Ipv4Addr>,
+    how: &HeaderFields,
+) -> Result<Head, Fault> {
     let mut head = Head::new(seen.header.into());
     push4(&mut head, seen, to, (how, seen.payload.into()))?;
     let rest = bytes.get_mut(head.strip..).ok_or(Fault::Malformed)?;

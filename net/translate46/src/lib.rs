@@ -17,9 +17,9 @@ mod too_long;
 mod transport;
 
 pub use error::{error_to4, error_to6};
-pub use head::{Head, How, to4, to6};
+pub use head::{Head, HeaderFields, to4, to6};
 pub use prefix::{LENGTHS, Prefix64};
-pub use read::{Ends, Fault, Fragment, Seen, carried4, carried6, read4, read6};
+pub use read::{Ends, Fault, Fragment, ParsedPacket, carried4, carried6, read4, read6};
 pub use shoal_nat::{Kind, Sum};
 pub use too_long::{LEAST_MTU, too_long4, too_long6};
 

@@ -33,7 +33,7 @@ pub struct Fragment {
 
 /// What was read of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seen<A> {
+pub struct ParsedPacket<A> {
     /// From where to where; of a fragment that is not the first, with ports of 0.
     pub ends: Ends<A>,
     /// The protocol above IP and its extension headers.
@@ -54,7 +54,7 @@ pub struct Seen<A> {
     pub fragment: Option<Fragment>,
 }
 
-impl<A> Seen<A> {
+impl<A> ParsedPacket<A> {
     /// Whether the transport header is here.
     pub fn is_first(&self) -> bool {
         self.fragment.is_none_or(|fragment| fragment.offset == 0)
@@ -85,7 +85,7 @@ pub enum Fault {
 
 /// How much of a transport header must be there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum RequiredHeader {
     /// All that is translated.
     Whole,
     /// RFC 792: eight bytes.
@@ -105,35 +105,35 @@ pub(crate) fn put(bytes: &mut [u8], at: usize, value: u16) -> Option<()> {
 ///
 /// # Errors
 /// It is cut short or contradicts itself.
-pub fn read4(bytes: &[u8]) -> Result<Seen<Ipv4Addr>, Fault> {
-    four(bytes, Need::Whole)
+pub fn read4(bytes: &[u8]) -> Result<ParsedPacket<Ipv4Addr>, Fault> {
+    four(bytes, RequiredHeader::Whole)
 }
 
 /// Reads the IPv4 packet that an ICMP error carries, which begins `bytes`; its end may be missing.
 ///
 /// # Errors
 /// It is cut short in its headers or contradicts itself.
-pub fn carried4(bytes: &[u8]) -> Result<Seen<Ipv4Addr>, Fault> {
-    four(bytes, Need::Carried)
+pub fn carried4(bytes: &[u8]) -> Result<ParsedPacket<Ipv4Addr>, Fault> {
+    four(bytes, RequiredHeader::Carried)
 }
 
 /// Reads an IPv6 packet.
 ///
 /// # Errors
 /// It is cut short, contradicts itself or has a routing header with segments left.
-pub fn read6(bytes: &[u8]) -> Result<Seen<Ipv6Addr>, Fault> {
-    six(bytes, Need::Whole)
+pub fn read6(bytes: &[u8]) -> Result<ParsedPacket<Ipv6Addr>, Fault> {
+    six(bytes, RequiredHeader::Whole)
 }
 
 /// Reads the IPv6 packet that an ICMP error carries, which begins `bytes`; its end may be missing.
 ///
 /// # Errors
 /// It is cut short in its headers or contradicts itself.
-pub fn carried6(bytes: &[u8]) -> Result<Seen<Ipv6Addr>, Fault> {
-    six(bytes, Need::Carried)
+pub fn carried6(bytes: &[u8]) -> Result<ParsedPacket<Ipv6Addr>, Fault> {
+    six(bytes, RequiredHeader::Carried)
 }
 
-fn four(bytes: &[u8], need: Need) -> Result<Seen<Ipv4Addr>, Fault> {
+fn four(bytes: &[u8], need: RequiredHeader) -> Result<ParsedPacket<Ipv4Addr>, Fault> {
     let ip: &[u8; 20] = bytes.first_chunk().ok_or(Fault::Malformed)?;
     let header = u16::from(ip[0] & 15) * 4;
     let total = u16::from_be_bytes([ip[2], ip[3]]);
@@ -143,7 +143,7 @@ fn four(bytes: &[u8], need: Need) -> Result<Seen<Ipv4Addr>, Fault> {
     let flags = u16::from_be_bytes([ip[6], ip[7]]);
     let id = u32::from(u16::from_be_bytes([ip[4], ip[5]]));
     let (offset, more) = (flags & 0x1fff, flags & 0x2000 != 0);
-    let mut seen = Seen {
+    let mut seen = ParsedPacket {
         ends: Ends {
             src: Ipv4Addr::new(ip[12], ip[13], ip[14], ip[15]),
             dst: Ipv4Addr::new(ip[16], ip[17], ip[18], ip[19]),
@@ -163,7 +163,7 @@ fn four(bytes: &[u8], need: Need) -> Result<Seen<Ipv4Addr>, Fault> {
     Ok(seen)
 }
 
-fn six(bytes: &[u8], need: Need) -> Result<Seen<Ipv6Addr>, Fault> {
+fn six(bytes: &[u8], need: RequiredHeader) -> Result<ParsedPacket<Ipv6Addr>, Fault> {
     let ip: &[u8; 40] = bytes.first_chunk().ok_or(Fault::Malformed)?;
     if ip[0] >> 4 != 6 {
         return Err(Fault::Malformed);
@@ -175,7 +175,7 @@ fn six(bytes: &[u8], need: Need) -> Result<Seen<Ipv6Addr>, Fault> {
     let chain = extensions(bytes, ip[6])?;
     let payload = usize::from(u16::from_be_bytes([ip[4], ip[5]])) + 40;
     let payload = payload.checked_sub(chain.header).ok_or(Fault::Malformed)?;
-    let mut seen = Seen {
+    let mut seen = ParsedPacket {
         ends: Ends { src: address(8), dst: address(24), sport: 0, dport: 0 },
         protocol: chain.protocol,
         kind: Kind::Other,
@@ -224,7 +224,7 @@ fn extensions(bytes: &[u8], next: u8) -> Result<Chain, Fault> {
 }
 
 /// Reads the transport header, if it is here.
-fn transport<A>(seen: &mut Seen<A>, bytes: &[u8], icmp: u8, need: Need) -> Option<()> {
+fn transport<A>(seen: &mut ParsedPacket<A>, bytes: &[u8], icmp: u8, need: RequiredHeader) -> Option<()> {
     let first = seen.is_first();
     seen.kind = match seen.protocol {
         TCP => Kind::Tcp,
@@ -236,7 +236,7 @@ fn transport<A>(seen: &mut Seen<A>, bytes: &[u8], icmp: u8, need: Need) -> Optio
         return Some(());
     }
     let least = match (need, seen.kind) {
-        (Need::Whole, Kind::Tcp) => 20,
+        (RequiredHeader::Whole, Kind::Tcp) => 20,
         _ => 8,
     };
     if seen.payload < least {

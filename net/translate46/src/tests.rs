@@ -7,7 +7,8 @@ use shoal_wire::checksum::{self, Sum};
 use shoal_wire::protocol::IpProtocol;
 
 use crate::{
-    Ends, Fault, Head, How, Kind, Seen, carried4, carried6, error_to4, error_to6, read4, read6, to4, to6,
+    Ends, Fault, Head, HeaderFields, Kind, ParsedPacket, carried4, carried6, error_to4, error_to6, read4,
+    read6, to4, to6,
 };
 
 const A4: Ends<Ipv4Addr> =
@@ -69,7 +70,7 @@ fn put(head: &Head, bytes: &[u8]) -> Vec<u8> {
 
 fn translated6(mut bytes: Vec<u8>) -> Result<Vec<u8>, Fault> {
     let seen = read4(&bytes)?;
-    let how = How::of(&seen, 0);
+    let how = HeaderFields::of(&seen, 0);
     let head = if seen.kind == Kind::Error {
         let carried = carried4(bytes.get(usize::from(seen.header) + 8..).ok_or(Fault::Malformed)?)?;
         error_to6(&mut bytes, (&seen, &carried), (&six(seen.ends), &six(carried.ends)), &how)?
@@ -81,7 +82,7 @@ fn translated6(mut bytes: Vec<u8>) -> Result<Vec<u8>, Fault> {
 
 fn translated4(mut bytes: Vec<u8>) -> Result<Vec<u8>, Fault> {
     let seen = read6(&bytes)?;
-    let how = How::of(&seen, 0x1234);
+    let how = HeaderFields::of(&seen, 0x1234);
     let head = if seen.kind == Kind::Error {
         let carried = carried6(bytes.get(usize::from(seen.header) + 8..).ok_or(Fault::Malformed)?)?;
         error_to4(&mut bytes, (&seen, &carried), (&back(seen.ends), &back(carried.ends)), &how)?
@@ -296,7 +297,7 @@ proptest! {
         verify6(&there);
         let again = translated4(there).unwrap();
         verify4(&again);
-        let seen: Seen<Ipv4Addr> = read4(&again).unwrap();
+        let seen: ParsedPacket<Ipv4Addr> = read4(&again).unwrap();
         prop_assert_eq!(seen.ends, ends);
     }
 }

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::head::SMALL;
-use crate::read::Seen;
+use crate::read::ParsedPacket;
 
 /// RFC 8200, 5: every IPv6 link takes packets of this length.
 pub const LEAST_MTU: u16 = 1280;
@@ -18,7 +18,7 @@ const DIFFERENCE: u16 = (IP6 - IP4) as u16;
 /// behind its IP header, or those of its pieces where a device cuts it. `mtu`: how long an IPv6 packet may be on its way; it is
 /// asked for only of packets that are longer than all ways take, which is `least`.
 pub fn too_long4(
-    seen: &Seen<Ipv4Addr>,
+    seen: &ParsedPacket<Ipv4Addr>,
     payload: usize,
     (least, mtu): (u16, impl FnOnce() -> u16),
 ) -> Option<u16> {
@@ -31,7 +31,7 @@ pub fn too_long4(
 }
 
 /// The same of an IPv6 packet that becomes one of IPv4 (RFC 7915, 5). Shorter ones than 1,280 bytes may be cut in IPv4.
-pub fn too_long6(seen: &Seen<Ipv6Addr>, payload: usize, mtu: impl FnOnce() -> u16) -> Option<u16> {
+pub fn too_long6(seen: &ParsedPacket<Ipv6Addr>, payload: usize, mtu: impl FnOnce() -> u16) -> Option<u16> {
     let becomes = payload + IP4;
     if seen.fragment.is_some() || becomes <= SMALL {
         return None;

@@ -6,7 +6,7 @@ use shoal_nat::{Delta, Kind, Sum};
 use shoal_wire::checksum::Sum as Checksum;
 use shoal_wire::protocol::IpProtocol;
 
-use crate::read::{Ends, Fault, Seen, put, word};
+use crate::read::{Ends, Fault, ParsedPacket, put, word};
 
 /// An address of either protocol.
 pub(crate) trait Address: Copy {
@@ -69,7 +69,7 @@ impl Edit<'_> {
 /// Rewrites ports and checksum of TCP or UDP.
 pub(crate) fn ports<A: Address, B: Address>(
     edit: &mut Edit<'_>,
-    seen: &Seen<A>,
+    seen: &ParsedPacket<A>,
     to: &Ends<B>,
     sum: Sum,
 ) -> Option<()> {

@@ -202,7 +202,7 @@ impl Urpf {
         }
     }
 
-    /// Says how sources are checked from now on; what was said before of the same packets is replaced.
+    /// Sets how sources are checked from now on; the previous setting for the same packets is replaced.
     ///
     /// # Errors
     /// There is no such interface or table; nothing is changed then.
@@ -217,7 +217,7 @@ impl Urpf {
         }
         let old = self.all.borrow().get(&(interface, family, direction)).copied();
         self.tables(family, direction).set(interface, table);
-        // The new feature first: there is no packet that nobody checks.
+        // The new feature first: no packet passes unchecked.
         if let Some((arc, node)) = feature(family, direction, mode) {
             self.interfaces.enable_feature(arc, node, interface, true).inspect_err(|_| {
                 self.tables(family, direction).set(interface, old.and_then(|o| o.table));

@@ -116,7 +116,7 @@ fn strict_takes_a_source_only_from_where_it_is() {
     for family in FAMILIES {
         let (mut router, ports) = router();
         route(&router, network(family, Some(1)), &[via(family, 1, &ports)]);
-        assert!(passes(&mut router, &ports, 0, far(family, 1), 2), "off: nobody asks");
+        assert!(passes(&mut router, &ports, 0, far(family, 1), 2), "off: no check");
         set(&router, &ports[0], family, Direction::Rx, Mode::Strict);
         assert!(passes(&mut router, &ports, 0, near(family, 0), 2));
         assert!(!passes(&mut router, &ports, 0, near(family, 1), 2), "a neighbour of another link");
@@ -142,7 +142,7 @@ fn loose_takes_a_source_that_is_anywhere() {
 }
 
 #[test]
-fn an_address_of_this_router_is_nobodys_source() {
+fn an_address_of_this_router_is_no_hosts_source() {
     for (family, ours) in [(Family::Ip4, "10.0.1.1"), (Family::Ip6, "2001:db8:1::1")] {
         let (mut router, ports) = router();
         for mode in [Mode::Loose, Mode::Strict] {
@@ -290,7 +290,7 @@ fn more_ways_than_a_record_names_are_looked_through() {
         let mut modules = STACK.to_vec();
         modules.push(&shoal_urpf::MODULE);
         let mut router = Router::new(&modules);
-        // Packets that pass wait for neighbours nobody has heard of.
+        // Packets that pass wait for unknown neighbours.
         router.may_hold(16);
         let ports: Vec<Port> = (0..9).map(|n| router.pg(n)).collect();
         for (n, port) in ports.iter().enumerate() {

@@ -454,7 +454,7 @@ pub struct WantVrrpVrEvents {
     pub pid: u32,
 }
 
-/// Who wants to know.
+/// The clients that want events.
 #[derive(Default)]
 struct Watchers(Subscribers);
 

@@ -27,8 +27,8 @@ pub static COMMANDS: &[Command] = &[
         "vrrp vr add local0 vr_id 7 ipv6 fe80::7 2001:db8::1",
     ])
     .doc(
-        "The router with the highest priority that works has the addresses, and a MAC address that goes with them: 100 if not said; 255 \
-         is for the router that has the addresses as its own. The interval is in hundredths of a second, 100 if not said. Without \
+        "The router with the highest priority that works has the addresses, and a MAC address that goes with them: 100 by default; 255 \
+         is for the router that has the addresses as its own. The interval is in hundredths of a second, 100 by default. Without \
          `accept_mode` the addresses are for forwarding alone: pings to them are not answered. Version 2 is for IPv4 and intervals of \
          whole seconds, for routers that know no other: keepalived as long as it is not told `vrrp_version 3`.",
     ),

@@ -20,7 +20,7 @@ pub struct VrKey {
 }
 
 impl VrKey {
-    /// The MAC address of whichever router has the addresses (RFC 9568, 7.3).
+    /// The MAC address of the router that has the addresses (RFC 9568, 7.3).
     pub fn mac(&self) -> MacAddress {
         let family = if self.family == Family::Ip4 { 1 } else { 2 };
         MacAddress([0, 0, 0x5e, 0, family, self.vr_id])

@@ -22,8 +22,8 @@ use shoal_wire::IpPrefix;
 
 use crate::config::{Config, VrKey};
 use crate::error::VrrpError;
-use crate::machine::{Machine, Nanos, OWNER, Said, State, Todo};
-use crate::node::Heard;
+use crate::machine::{Machine, Nanos, OWNER, PeerAdvertisement, State, Todo};
+use crate::node::ReceivedAdvertisement;
 use crate::packet::{LONGEST_INTERVAL, Version};
 
 mod apply;
@@ -393,7 +393,7 @@ impl Vrrp {
     }
 
     /// An advertisement came.
-    pub(crate) fn hear(&self, heard: &Heard) {
+    pub(crate) fn hear(&self, heard: &ReceivedAdvertisement) {
         let key =
             VrKey { interface: heard.interface, vr_id: heard.said.vr_id, family: Family::of(heard.src) };
         let Ok(index) = self.index_of(key) else {
@@ -418,7 +418,7 @@ impl Vrrp {
             self.counts.mismatch.add(0, index as usize, 1);
         }
         let own = self.source(key);
-        let said = Said {
+        let said = PeerAdvertisement {
             priority: heard.said.priority,
             interval: heard.said.interval.clamp(1, LONGEST_INTERVAL),
             is_higher: own.is_none_or(|own| heard.src > own),

@@ -23,7 +23,7 @@ mod running;
 pub use config::{Config, VrKey};
 pub use control::{Change, Info, Vrrp};
 pub use error::VrrpError;
-pub use machine::{Machine, Nanos, OWNER, Said, State, Todo};
+pub use machine::{Machine, Nanos, OWNER, PeerAdvertisement, State, Todo};
 pub use packet::{Advertisement, Invalid, LONGEST_INTERVAL, Version};
 
 use std::rc::Rc;
@@ -36,7 +36,7 @@ use shoal_ip6::Ip6Family;
 use shoal_module::{Control, InitError, Module};
 use shoal_wire::IpProtocol;
 
-use node::{Heard, Input, NoAccept};
+use node::{Input, NoAccept, ReceivedAdvertisement};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -55,8 +55,8 @@ pub static MODULE: Module = Module {
 const CHANNEL: usize = 1024;
 
 /// The ends of channels that the processes take.
-struct Ends {
-    heard: Receiver<Heard>,
+struct ChannelEnds {
+    heard: Receiver<ReceivedAdvertisement>,
     bell: Receiver<()>,
 }
 
@@ -69,7 +69,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     graph.add_packet(NoAccept::<false>)?;
     graph.add_packet(NoAccept::<true>)?;
     let vrrp = control.put(Vrrp::new(control, bell)?);
-    control.put(Ends { heard, bell: rung });
+    control.put(ChannelEnds { heard, bell: rung });
     api::follow(control, &vrrp);
     control.get::<Interfaces>()?.subscribe(|control, event| {
         let Ok(vrrp) = control.get::<Vrrp>() else { return };
@@ -91,7 +91,8 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     let (four, six) = (edge("ip4-local", "vrrp4-input")?, edge("ip6-local", "vrrp6-input")?);
     control.get::<ListenerTable<Ip4Family>>()?.set_protocol(IpProtocol::VRRP, Some(four));
     control.get::<ListenerTable<Ip6Family>>()?.set_protocol(IpProtocol::VRRP, Some(six));
-    let (processes, vrrp, ends) = (control.processes()?, control.get::<Vrrp>()?, control.get::<Ends>()?);
+    let (processes, vrrp, ends) =
+        (control.processes()?, control.get::<Vrrp>()?, control.get::<ChannelEnds>()?);
     processes.spawn("vrrp-input", process::listen(Rc::clone(&vrrp), ends.heard.clone()));
     processes.spawn("vrrp-routes", process::routes(Rc::clone(&vrrp), Rc::clone(&processes)));
     processes.spawn_ticking("vrrp-process", ends.bell.clone(), move || vrrp.tick());

@@ -55,9 +55,9 @@ pub struct Todo {
     pub was: Option<State>,
 }
 
-/// What another router said.
+/// Another router's advertisement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Said {
+pub struct PeerAdvertisement {
     /// Its priority.
     pub priority: u8,
     /// Its interval.
@@ -168,8 +168,8 @@ impl Machine {
         }
     }
 
-    /// Another router said something.
-    pub fn hear(&mut self, said: Said, now: Nanos) -> Todo {
+    /// Another router sent an advertisement.
+    pub fn hear(&mut self, said: PeerAdvertisement, now: Nanos) -> Todo {
         let own = self.adjusted();
         match self.state {
             State::Backup if said.priority == 0 => {
@@ -220,8 +220,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn said(priority: u8) -> Said {
-        Said { priority, interval: 100, is_higher: false }
+    fn said(priority: u8) -> PeerAdvertisement {
+        PeerAdvertisement { priority, interval: 100, is_higher: false }
     }
 
     fn sends(priority: u8) -> Todo {
@@ -262,7 +262,7 @@ mod tests {
     fn a_backup_waits_while_it_hears_and_hurries_when_the_other_goes() {
         let mut machine = Machine::new(100, 100, true);
         machine.start(true, 0);
-        machine.hear(Said { interval: 300, ..said(200) }, SECOND);
+        machine.hear(PeerAdvertisement { interval: 300, ..said(200) }, SECOND);
         assert_eq!((machine.master_interval, machine.skew(), machine.master_down()), (300, 182, 1082));
         assert_eq!(machine.due, Some(SECOND + 9 * SECOND + 3 * 156 * SECOND / 256));
         machine.hear(said(0), 2 * SECOND);
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(machine.hear(said(0), 11 * SECOND), sends(100));
         assert_eq!(machine.hear(said(99), 11 * SECOND), Todo::default());
         assert_eq!(machine.hear(said(100), 11 * SECOND), Todo::default());
-        let higher = Said { is_higher: true, ..said(100) };
+        let higher = PeerAdvertisement { is_higher: true, ..said(100) };
         assert_eq!(machine.hear(higher, 11 * SECOND).was, Some(State::Master));
         machine.due(20 * SECOND);
         assert_eq!(machine.hear(said(101), 21 * SECOND).was, Some(State::Master));

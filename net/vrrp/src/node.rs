@@ -18,7 +18,7 @@ const TTL: u8 = 255;
 
 /// An advertisement that came.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard {
+pub struct ReceivedAdvertisement {
     /// The interface.
     pub interface: SwIfIndex,
     /// Its source.
@@ -96,7 +96,7 @@ pub struct Trace {
 
 /// The code of both input nodes.
 pub struct Input<const IP6: bool> {
-    pub(crate) tell: Sender<Heard>,
+    pub(crate) tell: Sender<ReceivedAdvertisement>,
 }
 
 /// Ends, TTL and where the message begins and ends.
@@ -139,7 +139,7 @@ impl<const IP6: bool> PacketNode for Input<IP6> {
             return Err(Error::Ttl);
         }
         let said = Advertisement::read(ends, message)?;
-        self.tell.try_send(Heard { interface, src, said }).map_err(|_| Error::Congested)?;
+        self.tell.try_send(ReceivedAdvertisement { interface, src, said }).map_err(|_| Error::Congested)?;
         cx.count(Error::Processed, 1);
         Ok(Next::Done)
     }

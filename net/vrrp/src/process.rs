@@ -1,4 +1,4 @@
-//! What came is told to the control plane, and routes that are tracked are looked at.
+//! Received advertisements go to the control plane, and routes that are tracked are looked at.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use shoal_graph::process::{Processes, Receiver};
 use shoal_module::cli::Pace;
 
 use crate::Vrrp;
-use crate::node::Heard;
+use crate::node::ReceivedAdvertisement;
 
 /// How often routes that are tracked are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Takes each advertisement that came.
-pub(crate) async fn listen(vrrp: Rc<Vrrp>, heard: Receiver<Heard>) {
+pub(crate) async fn listen(vrrp: Rc<Vrrp>, heard: Receiver<ReceivedAdvertisement>) {
     let pace = Pace::default();
     while let Ok(heard) = heard.recv().await {
         vrrp.hear(&heard);

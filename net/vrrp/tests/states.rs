@@ -1,4 +1,4 @@
-//! Who has the addresses.
+//! Which router has the addresses.
 
 use std::net::Ipv4Addr;
 

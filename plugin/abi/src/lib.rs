@@ -418,8 +418,8 @@ pub struct Driver {
     /// Takes packets from a queue of the device and keeps them; returns how many slots `receive` needs for them, at
     /// most `SHOAL_FRAME_SIZE`; 0 when there are none.
     pub poll: Option<unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32, thread: u32) -> u32>,
-    /// Copies what `poll` has taken into slots: as many as `poll` said or, when buffers are short, fewer, or none; what
-    /// does not fit is given up.
+    /// Copies what `poll` has taken into slots: as many as `poll` returned or, when buffers are short, fewer, or none;
+    /// what does not fit is given up.
     pub receive: Option<unsafe extern "C" fn(context: *mut c_void, burst: *mut Burst)>,
     /// Copies packets out of slots and sends them.
     pub send: Option<unsafe extern "C" fn(context: *mut c_void, burst: *mut Burst)>,
@@ -432,8 +432,8 @@ pub struct Driver {
     /// Since 1.2.
     pub arm:
         Option<unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32, thread: u32) -> c_int>,
-    /// After the sleep that `arm` came before, and before `poll`: packets wake nobody from here on, and the descriptor is
-    /// not readable any more. Not called when `arm` could not. Since 1.2.
+    /// After the sleep that `arm` came before, and before `poll`: packets wake no thread from here on, and the
+    /// descriptor is not readable any more. Not called when `arm` could not. Since 1.2.
     pub disarm: Option<unsafe extern "C" fn(context: *mut c_void, device: u32, queue: u32, thread: u32)>,
 }
 

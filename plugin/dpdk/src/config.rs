@@ -10,7 +10,7 @@ enum Token {
     Close,
 }
 
-/// Which hardware offloads are asked for. All are what the device can, unless said otherwise.
+/// Which hardware offloads are asked for. By default all are what the device can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offloads {
     pub(crate) multi_segs: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Offloads {
     pub(crate) tso: bool,
 }
 
-/// What is said of one device, or of all.
+/// Settings of one device, or of all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Port {
     pub(crate) name: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) struct Stanza {
     pub(crate) eal: Vec<String>,
 }
 
-/// Packets of the ordinary pool, if nothing is said: VPP's number of buffers.
+/// Packets of the ordinary pool, by default: VPP's number of buffers.
 const MBUFS: u32 = 16_384;
 
 impl Default for Stanza {

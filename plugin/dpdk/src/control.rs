@@ -49,7 +49,7 @@ struct State {
     places: Vec<Place>,
     /// Ports that are interfaces: their names.
     open: BTreeMap<u16, String>,
-    /// Ports of which it was said that they have no receive interrupts.
+    /// Ports that were reported to have no receive interrupts.
     told: BTreeSet<u16>,
 }
 
@@ -103,7 +103,7 @@ impl State {
     /// The EAL runs from here on.
     fn run(&mut self) -> Result<(), String> {
         if self.arguments.is_none() {
-            // What nobody named is not taken.
+            // A device that is not named is not taken.
             let stanza = self.stanza.clone().unwrap_or(Stanza { no_pci: true, ..Stanza::default() });
             let arguments = eal::start(&stanza)?;
             log(Level::Notice, &format!("{} with {}", sys::version(), arguments.join(" ")));
@@ -222,7 +222,7 @@ fn drawn_mac(port: u16) -> [u8; 6] {
     mac
 }
 
-/// Transmit queues if nothing is said: one for each processor, up to eight. Threads share them if they are more.
+/// Transmit queues by default: one for each processor, up to eight. Threads share them if they are more.
 fn usual_tx_queues(info: &Info) -> u16 {
     let processors = sys::cpus().split(',').count().clamp(1, 8) as u16;
     processors.min(info.max_tx_queues).max(1)

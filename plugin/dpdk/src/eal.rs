@@ -11,7 +11,7 @@ fn megabytes(stanza: &Stanza) -> u32 {
     ((u64::from(stanza.mbufs) * 5000) >> 20) as u32 + 128
 }
 
-/// Huge pages that nobody has yet, of any size.
+/// Free huge pages, of any size.
 fn free_huge_pages(root: &Path) -> u64 {
     let Ok(sizes) = std::fs::read_dir(root) else { return 0 };
     let free = |size: std::fs::DirEntry| std::fs::read_to_string(size.path().join("free_hugepages")).ok();

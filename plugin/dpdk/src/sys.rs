@@ -229,7 +229,7 @@ pub(crate) fn start(arguments: &[String]) -> Result<(), String> {
 /// The processors that this process may use: `0,1,4`.
 pub(crate) fn cpus() -> String {
     let mut room = [0; 1024];
-    // SAFETY: as much room as is told; the text ends with a zero.
+    // SAFETY: `room` is as long as its length; the text ends with a zero.
     unsafe { dpdk_cpus(room.as_mut_ptr(), room.len()) };
     text(&room)
 }
@@ -334,7 +334,7 @@ pub(crate) fn link(port: u16) -> Option<Link> {
 }
 
 unsafe extern "C" fn add_stat(to: *mut c_void, name: *const c_char, value: u64) {
-    // SAFETY: the list of `xstats`, which nobody else has while the shim runs; the name ends with a zero.
+    // SAFETY: the list of `xstats`, which has no other user while the shim runs; the name ends with a zero.
     unsafe {
         let name = CStr::from_ptr(name).to_string_lossy().into_owned();
         (*to.cast::<Vec<(String, u64)>>()).push((name, value));

@@ -41,7 +41,7 @@ const BAD_ERROR: u32 = 3;
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum PacketOutcome {
     Send(Edge),
     Drop(u32),
 }
@@ -74,8 +74,8 @@ fn resize(pkt: &mut Packet<'_>, (start, length): (usize, usize)) -> Option<()> {
 }
 
 impl PluginNode {
-    fn fate(&self, pkt: &mut Packet<'_>, decision: &Decision<'_>, cx: &FrameCx<'_>) -> Fate {
-        let bad = |what: u32| Fate::Drop(self.counters + what);
+    fn fate(&self, pkt: &mut Packet<'_>, decision: &Decision<'_>, cx: &FrameCx<'_>) -> PacketOutcome {
+        let bad = |what: u32| PacketOutcome::Drop(self.counters + what);
         if resize(pkt, decision.bytes()).is_none() {
             return bad(BAD_LENGTH);
         }
@@ -83,12 +83,12 @@ impl PluginNode {
             SHOAL_NEXT_FEATURE => match cx.next_feature(pkt) {
                 // On no arc.
                 Edge::DROP => bad(BAD_NEXT),
-                edge => Fate::Send(edge),
+                edge => PacketOutcome::Send(edge),
             },
             // The declared nodes follow edge 0.
-            next if next < self.next => Fate::Send(Edge(1 + next)),
+            next if next < self.next => PacketOutcome::Send(Edge(1 + next)),
             SHOAL_NEXT_DROP if u32::from(decision.error()) < self.counters => {
-                Fate::Drop(u32::from(decision.error()))
+                PacketOutcome::Drop(u32::from(decision.error()))
             }
             SHOAL_NEXT_DROP => bad(BAD_ERROR),
             SHOAL_NEXT_UNDECIDED => bad(UNDECIDED),
@@ -98,10 +98,10 @@ impl PluginNode {
 }
 
 #[cold]
-fn say(pkt: &mut Packet<'_>, decision: &Decision<'_>, fate: Fate, cx: &FrameCx<'_>) {
+fn say(pkt: &mut Packet<'_>, decision: &Decision<'_>, fate: PacketOutcome, cx: &FrameCx<'_>) {
     let next = || match fate {
-        Fate::Send(edge) => format!("next {}", cx.node_name(cx.target(edge))),
-        Fate::Drop(_) => "drop".to_owned(),
+        PacketOutcome::Send(edge) => format!("next {}", cx.node_name(cx.target(edge))),
+        PacketOutcome::Drop(_) => "drop".to_owned(),
     };
     let said = decision.said(pkt).unwrap_or_else(next);
     cx.trace(pkt, || said);
@@ -114,7 +114,7 @@ impl FrameNode for PluginNode {
 
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let mut counts = [0u64; MAX_COUNTERS];
-        let mut fates = [Fate::Send(Edge::DROP); FRAME_SIZE];
+        let mut fates = [PacketOutcome::Send(Edge::DROP); FRAME_SIZE];
         let (mut first, mut same) = (None, true);
         let counts = counts.get_mut(..self.counters as usize).unwrap_or_default();
         let call = Call { memory: cx.memory(), thread: cx.thread(), now: cx.now().0, counts };
@@ -133,13 +133,13 @@ impl FrameNode for PluginNode {
             cx.count(Counter(at as u32), *n);
         }
         match first {
-            Some(Fate::Send(edge)) if same => cx.send_frame(edge, frame),
-            Some(Fate::Drop(why)) if same => cx.drop_frame(frame, Counter(why)),
+            Some(PacketOutcome::Send(edge)) if same => cx.send_frame(edge, frame),
+            Some(PacketOutcome::Drop(why)) if same => cx.drop_frame(frame, Counter(why)),
             _ => {
                 for (buffer, fate) in frame.drain().zip(fates) {
                     match fate {
-                        Fate::Send(edge) => cx.send(edge, buffer),
-                        Fate::Drop(why) => cx.drop(buffer, Counter(why)),
+                        PacketOutcome::Send(edge) => cx.send(edge, buffer),
+                        PacketOutcome::Drop(why) => cx.drop(buffer, Counter(why)),
                     }
                 }
             }

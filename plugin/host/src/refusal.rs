@@ -58,10 +58,10 @@ pub enum Refusal {
         of: String,
         /// The name.
         name: String,
-        /// Where it ought to be.
+        /// Where it should be.
         there: &'static str,
     },
-    /// An arc that is not there, or constraints nobody can satisfy.
+    /// An arc that is not there, or constraints that cannot be satisfied.
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// Its init function did not succeed.

@@ -91,7 +91,7 @@ fn what_is_changed_of_a_device_is_the_plugins_to_refuse() {
 #[test]
 fn a_plugin_that_lies_costs_frames_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    // Two frames are sent, one of them in two slots: how many come, and how many are said to be lost.
+    // Two frames are sent, one of them in two slots: how many come, and how many are reported as lost.
     for (mode, come, lost) in
         [(1, 0, 2), (2, 0, 2), (3, 1, 1), (6, 2, 6), (7, 2, 0), (8, 2, 0), (9, 2, 0), (20, 2, 0)]
     {

@@ -14,7 +14,7 @@ use shoal_testkit::{PacketBuilder, Router};
 
 use common::driver::{command, lie, start};
 
-const TOLD: &str = "the device woke its thread for packets";
+const WOKEN_FOR_PACKETS: &str = "the device woke its thread for packets";
 const FOR_NOTHING: &str = "the device woke its thread for nothing";
 
 /// Two devices joined by a wire, whose thread sleeps whenever it has nothing to do.
@@ -64,7 +64,7 @@ fn waits(router: &Router, device: SwIfIndex) -> String {
 fn a_packet_that_comes_after_the_last_look_ends_the_sleep_and_is_counted() {
     let (_folder, mut router, devices) = router(56, &[]);
     sleep(&mut router, 10);
-    assert_eq!((router.error("test-input", TOLD), received(&router, devices)), (20, 20));
+    assert_eq!((router.error("test-input", WOKEN_FOR_PACKETS), received(&router, devices)), (20, 20));
     assert_eq!(router.error("test-input", FOR_NOTHING), 0);
     assert_eq!(calls(&router), "armed 20 disarmed 20");
     assert_eq!(
@@ -79,14 +79,17 @@ fn packets_that_arming_has_found_keep_the_thread_awake() {
     let (_folder, mut router, devices) = router(58, &[]);
     sleep(&mut router, 50);
     assert_eq!(received(&router, devices), 100);
-    assert_eq!((router.error("test-input", TOLD), router.error("test-input", FOR_NOTHING)), (0, 0));
+    assert_eq!(
+        (router.error("test-input", WOKEN_FOR_PACKETS), router.error("test-input", FOR_NOTHING)),
+        (0, 0)
+    );
 }
 
 #[test]
 fn a_descriptor_that_tells_of_no_packet_costs_none() {
     let (_folder, mut router, devices) = router(57, &[]);
     sleep(&mut router, 20);
-    assert_eq!((received(&router, devices), router.error("test-input", TOLD)), (40, 0));
+    assert_eq!((received(&router, devices), router.error("test-input", WOKEN_FOR_PACKETS)), (40, 0));
     assert_eq!(
         waits(&router, devices[1]),
         "rx queue 0: interrupts 0, without packets 0, packets without one 20"
@@ -164,5 +167,5 @@ fn a_queue_that_cannot_be_armed_is_looked_at_all_the_same() {
     // It can, later.
     lie(&router, 56);
     sleep(&mut router, 2);
-    assert!(router.error("test-input", TOLD) > 0);
+    assert!(router.error("test-input", WOKEN_FOR_PACKETS) > 0);
 }

@@ -65,7 +65,7 @@ pub enum Arm {
     Armed,
     /// There are packets already.
     Packets,
-    /// It wakes nobody now.
+    /// It wakes no thread now.
     Cannot,
 }
 
@@ -104,7 +104,7 @@ pub trait Driver: Send + Sync + 'static {
     /// A device's link.
     fn link(&self, device: u32) -> Option<Link>;
 
-    /// Lines about a device; or those that are for who looks closely.
+    /// Lines about a device; or those for `detail`.
     fn describe(&self, device: u32, detail: bool) -> String;
 
     /// Takes packets from a queue and keeps them; tells how many slots they need.

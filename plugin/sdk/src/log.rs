@@ -17,7 +17,7 @@ pub enum Level {
     Warn = abi::SHOAL_LOG_WARN,
     /// Worth knowing.
     Notice = abi::SHOAL_LOG_NOTICE,
-    /// For who looks closely.
+    /// For close inspection.
     Debug = abi::SHOAL_LOG_DEBUG,
 }
 

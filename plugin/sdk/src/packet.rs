@@ -12,7 +12,7 @@ pub struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     /// # Safety
-    /// `raw` is as the router gave it: `base` has `capacity` bytes and `scratch` eight words that nobody else uses
+    /// `raw` is as the router gave it: `base` has `capacity` bytes and `scratch` eight words that no other code uses
     /// for as long as the view lives, and `start + length` does not exceed `capacity`.
     pub(crate) unsafe fn new(raw: &'a mut abi::Packet) -> Self {
         Packet { raw, owner: PhantomData }
@@ -40,7 +40,7 @@ impl<'a> Packet<'a> {
     /// Eight words that go with the packet to [`Node::trace`](crate::Node::trace) and to the next node that uses them.
     /// They hold anything at first.
     pub fn scratch(&mut self) -> &mut [u64; 8] {
-        // SAFETY: `new`'s caller vouches for eight aligned words that nobody else uses.
+        // SAFETY: `new`'s caller vouches for eight aligned words that no other code uses.
         unsafe { &mut *self.raw.scratch.cast() }
     }
 

@@ -145,7 +145,7 @@ fn a_driver_is_called_as_its_trait_says() {
         assert_eq!(command.run.unwrap()(command.context, c"".as_ptr(), 0, &raw mut said), 1);
         assert_eq!(command.run.unwrap()(command.context, c"ab".as_ptr(), 2, &raw mut said), 0);
         assert_eq!(&room[..said.length as usize], b"AB");
-        // What panics has no descriptor, and wakes nobody.
+        // What panics has no descriptor, and wakes no thread.
         let wait = |device, queue| driver.wait.unwrap()(driver.context, device, queue);
         assert_eq!((wait(0, 0), wait(0, 1), wait(1, 0), wait(0, 2)), (40, 41, -1, -1));
         let arm = |queue| driver.arm.unwrap()(driver.context, 0, queue, 0);

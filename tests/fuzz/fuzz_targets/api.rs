@@ -64,7 +64,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         bed.router.run();
         bed.rounds += 1;
-        // What was made stays: from time to time all begins anew.
+        // What was made stays: from time to time all restarts.
         if bed.rounds > 2_000 {
             *place = None;
         }

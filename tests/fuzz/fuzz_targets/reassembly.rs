@@ -16,7 +16,7 @@ use shoal_testkit::{PacketBuilder, Router};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{Ip4Header, IpProtocol, MacAddress};
 
-/// A protocol nobody looks into.
+/// A protocol that no node looks into.
 const PROTOCOL: IpProtocol = IpProtocol(253);
 const RX: SwIfIndex = SwIfIndex(1);
 const TX: SwIfIndex = SwIfIndex(3);

@@ -18,9 +18,9 @@ const LEN: u64 = 256 << 10;
 const USER: u64 = 0x7f00_0000_0000;
 
 /// Rings that go nowhere, but are counted.
-struct Nowhere(RefCell<Vec<Option<Queue>>>);
+struct DetachedRings(RefCell<Vec<Option<Queue>>>);
 
-impl Rings for Nowhere {
+impl Rings for DetachedRings {
     fn start(&self, ring: u32, queue: Queue, _: Gate) -> Result<(), String> {
         let old = self.0.borrow_mut()[ring as usize].replace(queue);
         assert!(old.is_none(), "ring {ring} is started twice");
@@ -69,8 +69,8 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(Header::decode(header.encode()), Ok(header));
     }
     let guest = memory();
-    let nowhere = Nowhere(RefCell::new((0..MOST_RINGS).map(|_| None).collect()));
-    let mut session = Session::new(Features::offered(u64::MAX), Trust::Nobody);
+    let nowhere = DetachedRings(RefCell::new((0..MOST_RINGS).map(|_| None).collect()));
+    let mut session = Session::new(Features::offered(u64::MAX), Trust::NoGuest);
     let mut rest = data;
     while let Some(([kind, about], more)) = rest.split_first_chunk::<2>() {
         let (request, words) = match kind {

@@ -39,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
         RegionSaid { guest: HIGH, size: HALF, user: USER + HALF, offset: HALF },
     ];
     let fds = [fd.try_clone().expect("a descriptor"), fd.try_clone().expect("a descriptor")];
-    let memory = Arc::new(GuestMemory::open(&said, &fds, Trust::Nobody).expect("it is all there"));
+    let memory = Arc::new(GuestMemory::open(&said, &fds, Trust::NoGuest).expect("it is all there"));
     let file = File::from(fd);
     let write = |at: u64, bytes: &[u8]| file.write_all_at(bytes, at % (LEN - 16)).expect("memory");
     // Merged buffers, tables, event indices, the modern header.

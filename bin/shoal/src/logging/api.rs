@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 use shoal_message::{Message, Text, Timestamp, Value};
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder};
 
-use super::{Level, Line, Shelf};
+use super::{Level, Line, LogHandle};
 
 /// Messages that VPP has in `vpe.api`.
 pub static API: ApiPart = ApiPart {
@@ -93,7 +93,7 @@ impl From<Line> for LogDetails {
 
 impl Dump for LogDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = LogDetails> + 'static {
-        let (shelf, mut next) = (call.get::<Shelf>().ok(), 0);
+        let (shelf, mut next) = (call.get::<LogHandle>().ok(), 0);
         let all = std::iter::from_fn(move || {
             let (line, after) = shelf.as_ref()?.0.line_from(next)?;
             next = after;
@@ -131,7 +131,7 @@ mod tests {
         };
         let log = Arc::new(Log::new(&logging, false, false));
         let control = Rc::new(Control::new());
-        control.put(Shelf(Arc::clone(&log)));
+        control.put(LogHandle(Arc::clone(&log)));
         let call = Call::local(&control);
         let dump = |from| LogDump { start_timestamp: Timestamp(from) }.dump(&call);
         assert_eq!(dump(0.0).count(), 0);

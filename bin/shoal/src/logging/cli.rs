@@ -6,7 +6,7 @@ use serde::Serialize;
 use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output, nearest};
 
-use super::{Level, Line, Shelf, stamp};
+use super::{Level, Line, LogHandle, stamp};
 
 /// The commands.
 pub static COMMANDS: &[Command] = &[
@@ -83,17 +83,17 @@ impl fmt::Display for Messages {
 }
 
 fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
-    let lines = control.get::<Shelf>()?.0.lines();
+    let lines = control.get::<LogHandle>()?.0.lines();
     Ok(Output::view(Messages(lines.into_iter().map(Message::from).collect())))
 }
 
 fn clear(control: &Control, _: &Args) -> Result<Output, CliError> {
-    control.get::<Shelf>()?.0.clear();
+    control.get::<LogHandle>()?.0.clear();
     Ok(Output::none())
 }
 
 fn configuration(control: &Control, _: &Args) -> Result<Output, CliError> {
-    let (size, [log, syslog], classes) = control.get::<Shelf>()?.0.wanted();
+    let (size, [log, syslog], classes) = control.get::<LogHandle>()?.0.wanted();
     let mut text = format!("size {size}, level {}, syslog level {}\n", log.name(), syslog.name());
     if !classes.is_empty() {
         // Writing to a String cannot fail.
@@ -112,9 +112,9 @@ fn set_class(control: &Control, args: &Args) -> Result<Output, CliError> {
     let of = |argument| args.text(argument).and_then(Level::named);
     let limit = args.opt::<u64>("rate-limit")?;
     if args.has("reset") {
-        control.get::<Shelf>()?.0.reset_class(&name);
+        control.get::<LogHandle>()?.0.reset_class(&name);
     }
-    control.get::<Shelf>()?.0.set_class(&name, |class| {
+    control.get::<LogHandle>()?.0.set_class(&name, |class| {
         class.level = of("level").or(class.level);
         class.syslog = of("syslog-level").or(class.syslog);
         class.limit = limit.or(class.limit);
@@ -125,12 +125,12 @@ fn set_class(control: &Control, args: &Args) -> Result<Output, CliError> {
 fn test(control: &Control, args: &Args) -> Result<Output, CliError> {
     let level = args.text("level").and_then(Level::named).unwrap_or(Level::Notice);
     let class = format!("{}/{}", args.get::<String>("class")?, args.get::<String>("subclass")?);
-    control.get::<Shelf>()?.0.write(level, &class, args.text("text").unwrap_or_default().to_owned());
+    control.get::<LogHandle>()?.0.write(level, &class, args.text("text").unwrap_or_default().to_owned());
     Ok(Output::none())
 }
 
 fn set_size(control: &Control, args: &Args) -> Result<Output, CliError> {
     let size: u32 = args.get("size")?;
-    control.get::<Shelf>()?.0.set_size(size as usize);
+    control.get::<LogHandle>()?.0.set_size(size as usize);
     Ok(Output::none())
 }

@@ -3,7 +3,7 @@
 use shoal_module::cli::Args;
 use shoal_module::{Control, LineKind, Phase};
 
-use super::Shelf;
+use super::LogHandle;
 
 pub(super) static LINES: &[LineKind] = &[
     LineKind::setting(Phase::System, "set logging size <size:u32>", "", "").found(size_at_start),
@@ -12,6 +12,6 @@ pub(super) static LINES: &[LineKind] = &[
 
 /// As many messages are kept as at the start.
 fn size_at_start(control: &Control, _: &Args) -> Option<String> {
-    let (size, _) = control.get::<Shelf>().ok()?.0.at_start();
+    let (size, _) = control.get::<LogHandle>().ok()?.0.at_start();
     Some(format!("set logging size {size}"))
 }

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use shoal_module::{Control, Phase, Running, word};
 
-use super::{Class, Shelf};
+use super::{Class, LogHandle};
 
 pub(super) fn running(control: &Control, running: &mut Running) {
-    let Ok(shelf) = control.get::<Shelf>() else { return };
+    let Ok(shelf) = control.get::<LogHandle>() else { return };
     let ((size, _, classes), (first_size, first)) = (shelf.0.wanted(), shelf.0.at_start());
     if size != first_size {
         running.line(Phase::System, format!("set logging size {size}"));

@@ -8,18 +8,18 @@ use super::description::{Count, Description, Field, Kind};
 
 /// JSON that is no message, or a message that is cut off.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Wrong(pub String);
+pub struct CodecError(pub String);
 
-impl std::fmt::Display for Wrong {
+impl std::fmt::Display for CodecError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-type Result<T> = std::result::Result<T, Wrong>;
+type Result<T> = std::result::Result<T, CodecError>;
 
 fn wrong<T>(text: impl Into<String>) -> Result<T> {
-    Err(Wrong(text.into()))
+    Err(CodecError(text.into()))
 }
 
 /// Types within types: deeper than any message of a router that is not out to do harm.
@@ -62,7 +62,7 @@ fn encode_fields(
             }
             None => given.get(&field.name).or(field.default.as_ref()).cloned().unwrap_or_default(),
         };
-        let named = |Wrong(why)| Wrong(format!("{}: {why}", field.name));
+        let named = |CodecError(why)| CodecError(format!("{}: {why}", field.name));
         encode_field(all, field, &value, to, depth).map_err(named)?;
     }
     Ok(())
@@ -115,7 +115,7 @@ fn list(value: &Json) -> Result<Vec<Json>> {
                 u8::from_str_radix(&pair.iter().collect::<String>(), 16).ok().map(|b| json!(b))
             };
             let bytes: Option<Vec<Json>> = digits.chunks(2).map(byte).collect();
-            bytes.ok_or_else(|| Wrong(format!("'{text}' is neither a list nor hexadecimal")))
+            bytes.ok_or_else(|| CodecError(format!("'{text}' is neither a list nor hexadecimal")))
         }
         other => wrong(format!("{other} is no list")),
     }
@@ -178,7 +178,7 @@ fn zeros(all: &Description, field: &Field, depth: usize) -> usize {
 /// Writes addresses and what is made of them, if they are given as text.
 fn encode_text(of: &str, value: &Json, to: &mut Vec<u8>) -> Result<bool> {
     let Json::String(text) = value else { return Ok(false) };
-    let bad = |what: &str| Wrong(format!("'{text}' is no {what}"));
+    let bad = |what: &str| CodecError(format!("'{text}' is no {what}"));
     let union = |address: IpAddr, to: &mut Vec<u8>| match address {
         IpAddr::V4(a) => {
             to.extend(a.octets());
@@ -232,13 +232,13 @@ fn encode_text(of: &str, value: &Json, to: &mut Vec<u8>) -> Result<bool> {
 
 fn prefix(text: &str) -> Result<(IpAddr, u8)> {
     let (address, len) = text.split_once('/').unwrap_or((text, ""));
-    let address: IpAddr = address.parse().map_err(|_| Wrong(format!("'{text}' is no prefix")))?;
+    let address: IpAddr = address.parse().map_err(|_| CodecError(format!("'{text}' is no prefix")))?;
     let most = if address.is_ipv4() { 32 } else { 128 };
     let len = if len.is_empty() { Ok(most) } else { len.parse() };
     len.ok()
         .filter(|n| *n <= most)
         .map(|n| (address, n))
-        .ok_or_else(|| Wrong(format!("'{text}' is no prefix")))
+        .ok_or_else(|| CodecError(format!("'{text}' is no prefix")))
 }
 
 fn number(of: &str, value: &Json, to: &mut Vec<u8>) -> Result<()> {
@@ -253,7 +253,7 @@ fn number(of: &str, value: &Json, to: &mut Vec<u8>) -> Result<()> {
         Json::String(text) if of == "bool" => i128::from(truth(text)),
         Json::String(text) => {
             let hex = text.strip_prefix("0x").map(|digits| i128::from_str_radix(digits, 16));
-            hex.unwrap_or_else(|| text.parse()).map_err(|_| Wrong(format!("'{text}' is no number")))?
+            hex.unwrap_or_else(|| text.parse()).map_err(|_| CodecError(format!("'{text}' is no number")))?
         }
         other => match (other.as_i64(), other.as_u64()) {
             (Some(n), _) => n.into(),
@@ -502,7 +502,7 @@ mod tests {
         let bytes = written(&json!({})).unwrap();
         assert_eq!(bytes.get(..4).unwrap(), [0xff; 4]);
         assert!(bytes.iter().skip(4).all(|b| *b == 0));
-        // The number of elements is that of the list, whatever is said.
+        // The number of elements is that of the list, whatever the count field holds.
         let one = json!({ "route": { "n_paths": 9, "paths": [{}] } });
         let read = decode(&description(), &fields(), &mut &written(&one).unwrap()[..]).unwrap();
         assert_eq!(read["route"]["n_paths"], 1);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::codec::{self, Wrong};
+use super::codec::{self, CodecError};
 use super::description::{Count, Description, Field, Message};
 
 /// How long the router may take for an answer.
@@ -45,8 +45,8 @@ impl From<io::Error> for Error {
     }
 }
 
-impl From<Wrong> for Error {
-    fn from(Wrong(text): Wrong) -> Self {
+impl From<CodecError> for Error {
+    fn from(CodecError(text): CodecError) -> Self {
         Error::Message(text)
     }
 }
@@ -63,7 +63,7 @@ pub struct Connection {
 }
 
 /// A message that came.
-pub struct Came {
+pub struct ReceivedMessage {
     /// Its name.
     pub name: String,
     /// What it answers, if it is an answer.
@@ -151,7 +151,7 @@ impl Connection {
         let described: Vec<Field> = message.fields.iter().filter(own).cloned().collect();
         let mut body = Vec::new();
         codec::encode(&self.messages, &described, fields, &mut body)
-            .map_err(|Wrong(why)| Error::Message(format!("{name}: {why}")))?;
+            .map_err(|CodecError(why)| Error::Message(format!("{name}: {why}")))?;
         self.request(number, &body)?;
         Ok(self.context)
     }
@@ -171,7 +171,7 @@ impl Connection {
     }
 
     /// The next message.
-    pub fn next(&mut self) -> Result<Came, Error> {
+    pub fn next(&mut self) -> Result<ReceivedMessage, Error> {
         let body = self.receive()?;
         let unknown = || Error::Message("a message came that is not in the router's table".into());
         let (number, mut input) = body.split_first_chunk::<2>().ok_or_else(unknown)?;
@@ -185,7 +185,7 @@ impl Connection {
             context = object.remove("context").and_then(|c| c.as_u64()).map(|c| c as u32);
             object.remove("client_index");
         }
-        Ok(Came { name, context, fields })
+        Ok(ReceivedMessage { name, context, fields })
     }
 
     fn send(&mut self, body: &[u8]) -> Result<(), Error> {

@@ -46,7 +46,7 @@ pub struct Field {
     pub of: String,
     /// How many there are.
     pub count: Count,
-    /// What is sent if nobody gives it a value.
+    /// What is sent if the user gives no value.
     pub default: Option<Json>,
 }
 

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use serde_json::{Value as Json, json};
 use shoal_stats_client::{Counter, Pair, Value};
 
-use crate::options::What;
+use crate::options::CounterSelection;
 
 /// Lines, one for each number.
-pub fn as_text(counters: &[Counter], what: &What) -> String {
+pub fn as_text(counters: &[Counter], what: &CounterSelection) -> String {
     let mut text = String::new();
     for Counter { name, value } in counters {
         match value {
@@ -65,7 +65,7 @@ fn nothing(n: &Pair) -> bool {
     *n == Pair::default()
 }
 
-fn shown(what: &What, index: Option<usize>, zero: bool) -> bool {
+fn shown(what: &CounterSelection, index: Option<usize>, zero: bool) -> bool {
     let wanted = match (what.only_index, index) {
         (Some(only), Some(index)) => only == index,
         _ => true,
@@ -77,7 +77,7 @@ fn shown(what: &What, index: Option<usize>, zero: bool) -> bool {
 fn table<T>(
     text: &mut String,
     threads: &[impl AsRef<[T]>],
-    what: &What,
+    what: &CounterSelection,
     zero: impl Fn(&T) -> bool,
     line: impl Fn(&T) -> String,
 ) {
@@ -90,7 +90,7 @@ fn table<T>(
 
 /// An array with one object for each counter. Tables are arrays by thread of arrays by object; a table's objects
 /// stay at their places, whatever is left out.
-pub fn as_json(counters: &[Counter], what: &What) -> Json {
+pub fn as_json(counters: &[Counter], what: &CounterSelection) -> Json {
     let entry = |counter: &&Counter| !(what.no_zeros && is_zero(&counter.value));
     let both = |n: &Pair| json!({"packets": n.packets, "bytes": n.bytes});
     let only = |json: Json| match (what.only_index, json) {
@@ -134,8 +134,8 @@ fn is_zero(value: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn what(no_zeros: bool, only_index: Option<usize>) -> What {
-        What { patterns: Vec::new(), no_zeros, only_index }
+    fn what(no_zeros: bool, only_index: Option<usize>) -> CounterSelection {
+        CounterSelection { patterns: Vec::new(), no_zeros, only_index }
     }
 
     fn counters() -> Vec<Counter> {

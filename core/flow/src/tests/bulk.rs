@@ -3,7 +3,9 @@
 use super::check;
 use crate::bucket::PLACES;
 use crate::entry::Hashed;
-use crate::{Fate, FlowTable, InsertError, Ip4Flow, Ip6Flow, Seed, Settings, Sweep, TableError, TableId};
+use crate::{
+    FlowTable, InsertError, Ip4Flow, Ip6Flow, Seed, Settings, Sweep, SweepAction, TableError, TableId,
+};
 use crate::{Tick, Timeout};
 
 const FOREVER: Timeout = Timeout::new(15);
@@ -133,7 +135,9 @@ fn flows_that_come_and_go_leave_nothing_behind() {
         }
         // Of one half each is ended by hand, the other by time, three rounds later.
         let mut sweep = Sweep::default();
-        let even = |_: &Ip4Flow, n: &mut u32| if n.is_multiple_of(2) { Fate::Remove } else { Fate::Keep };
+        let even = |_: &Ip4Flow, n: &mut u32| {
+            if n.is_multiple_of(2) { SweepAction::Remove } else { SweepAction::Keep }
+        };
         removed += table.sweep(&mut sweep, usize::MAX, even).removed;
         expired += table.expire(now, usize::MAX, |_, n| assert_eq!(n % 2, 1)).removed;
         if round == 5 {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::check;
-use crate::{Fate, FlowTable, Handle, InsertError, Search, Seed, Settings, Sweep, Tick, Timeout};
+use crate::{FlowTable, Handle, InsertError, Search, Seed, Settings, Sweep, SweepAction, Tick, Timeout};
 
 type Key = [u64; 2];
 const TIMEOUTS: [u32; 3] = [5, 300, 70_000];
@@ -166,7 +166,7 @@ fn run(mut table: FlowTable<Key, u64>, start: u64, steps: Vec<Step>) {
                 model.timeouts[usize::from(timeout)] = ticks;
                 table.change_timeout(Timeout::new(timeout), ticks).unwrap();
                 let mut sweep = Sweep::default();
-                while !table.sweep(&mut sweep, 100, |_, _| Fate::Rearm).done {}
+                while !table.sweep(&mut sweep, 100, |_, _| SweepAction::Rearm).done {}
             }
             Step::Sweep { by, most } => {
                 let mut sweep = Sweep::default();
@@ -174,10 +174,10 @@ fn run(mut table: FlowTable<Key, u64>, start: u64, steps: Vec<Step>) {
                     let before = sweep;
                     let swept = table.sweep(&mut sweep, most, |key, value| {
                         if key[1] % by != 0 {
-                            return Fate::Keep;
+                            return SweepAction::Keep;
                         }
                         model.gone(*key, *value);
-                        Fate::Remove
+                        SweepAction::Remove
                     });
                     if swept.done {
                         break;
@@ -204,7 +204,7 @@ fn run(mut table: FlowTable<Key, u64>, start: u64, steps: Vec<Step>) {
                     looks = 1000;
                 }
                 let late = model.flows.values().filter(|flow| model.deadline(flow) <= model.now).count();
-                assert_eq!(late, 0, "flows that ought to have ended");
+                assert_eq!(late, 0, "flows that should have ended");
             }
             Step::Stale(which) if !model.stale.is_empty() => {
                 let handle = model.stale[which.index(model.stale.len())];

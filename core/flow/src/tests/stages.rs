@@ -1,6 +1,6 @@
 //! What happens between the stages of a look-up.
 
-use crate::{Fate, FlowTable, Search, Settings, Sweep, Tick, Timeout};
+use crate::{FlowTable, Search, Settings, Sweep, SweepAction, Tick, Timeout};
 
 const FOREVER: Timeout = Timeout::new(0);
 
@@ -31,7 +31,7 @@ fn a_flow_that_went_after_the_second_stage_is_not_found() {
     let mut table = table(500);
     let mut searches: Vec<_> = (0..500).map(|n| table.search([n])).collect();
     table.seek(&mut searches);
-    table.sweep(&mut Sweep::default(), 500, |_, _| Fate::Remove);
+    table.sweep(&mut Sweep::default(), 500, |_, _| SweepAction::Remove);
     assert!(searches.iter().all(|search| table.peek(search).is_none()));
     // Others are in the same places by now.
     for n in 1000..1500 {

@@ -13,14 +13,14 @@ const ROW_HEADER: usize = 8;
 /// The rest of that word: VPP's size of the header itself, in units of eight bytes.
 const ROW_HEADER_REST: u64 = 1 << 32;
 
-/// Counts the changes of the directory's structure, and tells whoever publishes it.
+/// Counts the changes of the directory's structure, and tells the publisher.
 #[derive(Default)]
-pub(super) struct Pulse {
+pub(super) struct DirectoryVersion {
     pub(super) count: AtomicU64,
     pub(super) observer: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
-impl Pulse {
+impl DirectoryVersion {
     pub(super) fn beat(&self) {
         self.count.fetch_add(1, Ordering::Release);
         if let Some(observer) = self.observer.get() {
@@ -29,7 +29,7 @@ impl Pulse {
     }
 }
 
-impl std::fmt::Debug for Pulse {
+impl std::fmt::Debug for DirectoryVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Pulse").field(&self.count).finish()
     }
@@ -82,13 +82,13 @@ pub(super) struct Rows {
     width: usize,
     capacity: usize,
     len: AtomicUsize,
-    pulse: Arc<Pulse>,
+    pulse: Arc<DirectoryVersion>,
 }
 
 impl Rows {
     pub(super) fn new(
         segment: &SharedSegment,
-        pulse: &Arc<Pulse>,
+        pulse: &Arc<DirectoryVersion>,
         width: usize,
         capacity: usize,
     ) -> Arc<Self> {
@@ -194,7 +194,7 @@ macro_rules! shared_rows {
                 self.0.clear(thread);
             }
 
-            /// Sets one object to zero on all threads: for an index that is used anew and not counted now.
+            /// Sets one object to zero on all threads: for an index that is reused and not counted now.
             pub fn zero(&self, index: usize) {
                 self.0.zero(index);
             }

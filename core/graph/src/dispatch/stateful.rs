@@ -60,9 +60,9 @@ pub(crate) struct StatefulStagedRunner<N: StatefulStagedNode> {
 }
 
 /// A node with its state.
-struct With<'a, N: StatefulStagedNode>(&'a N, &'a mut StateOf<N::Feature>);
+struct NodeWithState<'a, N: StatefulStagedNode>(&'a N, &'a mut StateOf<N::Feature>);
 
-impl<N: StatefulStagedNode> Stages<N> for With<'_, N> {
+impl<N: StatefulStagedNode> Stages<N> for NodeWithState<'_, N> {
     type Key = N::Key;
 
     #[inline(always)]
@@ -85,7 +85,7 @@ impl<N: StatefulStagedNode> StatefulStagedRunner<N> {
     #[cold]
     #[inline(never)]
     fn traced(&self, state: &mut StateOf<N::Feature>, frame: Box<Frame>, run: Run<'_>) {
-        in_stages::<true, N, _>(With(&self.node, state), frame, run);
+        in_stages::<true, N, _>(NodeWithState(&self.node, state), frame, run);
     }
 }
 
@@ -95,7 +95,7 @@ impl<N: StatefulStagedNode> Dispatch for StatefulStagedRunner<N> {
             if run.lane.tracer.active {
                 self.traced(state, frame, run);
             } else {
-                in_stages::<false, N, _>(With(&self.node, state), frame, run);
+                in_stages::<false, N, _>(NodeWithState(&self.node, state), frame, run);
             }
         });
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use shoal_buffer::SwIfIndex;
 
 use super::{Arcs, Graph, GraphError};
+use crate::feature::{ALL_INTERFACES, MAX_FEATURES, order, unknown};
 use crate::feature::{Arc as FeatureArc, ArcSide, ArcSpec, ArcTable, FeatureSpec};
-use crate::feature::{EVERYBODY, MAX_FEATURES, order, unknown};
 use crate::node::{Edge, NodeIndex};
 
 /// What was enabled on an interface before and after a change of its features on an arc, as in
@@ -245,7 +245,7 @@ impl Graph {
     ) -> Result<(), GraphError> {
         let arcs = self.arcs.borrow();
         let table = arcs.tables.iter().find(|t| t.name == arc).ok_or_else(|| no_arc(&arcs, arc))?;
-        if table.side == ArcSide::All && interface != EVERYBODY {
+        if table.side == ArcSide::All && interface != ALL_INTERFACES {
             return Err(GraphError::OfAll(table.name));
         }
         let Some(position) = table.features.iter().position(|(name, _)| name == feature) else {

@@ -23,7 +23,7 @@ const WITHDRAWN: u8 = 2;
 
 /// What becomes of work that its thread has not begun when the main thread waits no longer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Late {
+pub(super) enum LatePolicy {
     /// The thread does it when it moves again.
     Do,
     /// It is never done.
@@ -31,7 +31,7 @@ pub(super) enum Late {
 }
 
 /// How long to wait for one thread.
-pub(super) struct Patience {
+pub(super) struct WaitLimit {
     shared: Arc<ThreadShared>,
     loops: u64,
     begun: Instant,
@@ -40,10 +40,10 @@ pub(super) struct Patience {
     ran: Option<Duration>,
 }
 
-impl Patience {
+impl WaitLimit {
     pub(super) fn new(shared: &Arc<ThreadShared>) -> Self {
         let loops = shared.load().loops;
-        Patience { shared: Arc::clone(shared), loops, begun: Instant::now(), steps: 0, ran: None }
+        WaitLimit { shared: Arc::clone(shared), loops, begun: Instant::now(), steps: 0, ran: None }
     }
 
     /// Another [`STEP`] has passed in vain; tells whether that was the last one, and marks the thread as stuck then.
@@ -83,7 +83,7 @@ impl Patience {
 pub(super) struct Asked<R> {
     answer: Receiver<R>,
     ticket: Arc<AtomicU8>,
-    patience: Patience,
+    patience: WaitLimit,
 }
 
 impl<R: Send + 'static> Asked<R> {
@@ -94,7 +94,7 @@ impl<R: Send + 'static> Asked<R> {
     ) -> Self {
         let (sender, answer) = sync_channel(1);
         let ticket = Arc::new(AtomicU8::new(WAITS));
-        let patience = Patience::new(shared);
+        let patience = WaitLimit::new(shared);
         let mine = Arc::clone(&ticket);
         shared.post(Box::new(move |worker| {
             if mine.compare_exchange(WAITS, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -106,7 +106,7 @@ impl<R: Send + 'static> Asked<R> {
     }
 
     /// Waits for the answer for as long as the thread may take.
-    pub(super) fn wait(mut self, late: Late) -> Result<R, GraphError> {
+    pub(super) fn wait(mut self, late: LatePolicy) -> Result<R, GraphError> {
         loop {
             match self.answer.recv_timeout(STEP) {
                 Ok(answer) => return Ok(answer),
@@ -118,7 +118,7 @@ impl<R: Send + 'static> Asked<R> {
                 Err(RecvTimeoutError::Timeout) => break,
             }
         }
-        if late == Late::Withdraw {
+        if late == LatePolicy::Withdraw {
             let withdrawn =
                 self.ticket.compare_exchange(WAITS, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
             // It may have been done just now.
@@ -163,7 +163,7 @@ impl Graph {
         }
         let shared = self.registry().shared(thread)?;
         shared.must_move()?;
-        Asked::post(&shared, job).wait(Late::Withdraw)
+        Asked::post(&shared, job).wait(LatePolicy::Withdraw)
     }
 
     /// Whether all threads move: before something is taken away that one may be using.
@@ -194,7 +194,7 @@ impl Graph {
         job(&mut self.main.borrow_mut());
         let mut result = Ok(());
         for asked in asked {
-            result = result.and(asked.wait(Late::Withdraw));
+            result = result.and(asked.wait(LatePolicy::Withdraw));
         }
         result
     }
@@ -205,7 +205,7 @@ impl Graph {
         job(&mut self.main.borrow_mut());
         for asked in asked {
             // What is late has it in its mail.
-            let _ = asked.wait(Late::Do);
+            let _ = asked.wait(LatePolicy::Do);
         }
     }
 
@@ -221,7 +221,8 @@ impl Graph {
         };
         let asked: Vec<_> = moving.iter().map(ask).collect();
         let main = (0, of(&self.main.borrow()));
-        let answers = asked.into_iter().filter_map(|(index, a)| Some((index, a.wait(Late::Withdraw).ok()?)));
+        let answers =
+            asked.into_iter().filter_map(|(index, a)| Some((index, a.wait(LatePolicy::Withdraw).ok()?)));
         std::iter::once(main).chain(answers).collect()
     }
 
@@ -236,8 +237,8 @@ impl Graph {
         let moving = others.iter().filter(|shared| shared.stuck_for().is_none());
         let asked: Vec<_> = moving.map(|shared| Asked::post(shared, |_| ())).collect();
         for asked in asked {
-            // Who is late has it in its mail.
-            let _ = asked.wait(Late::Withdraw);
+            // A late thread has it in its mailbox.
+            let _ = asked.wait(LatePolicy::Withdraw);
         }
     }
 
@@ -250,8 +251,9 @@ impl Graph {
         loop {
             let asked: Vec<_> =
                 self.others().iter().map(|s| (Arc::clone(s), Asked::post(s, |_| ()))).collect();
-            let late =
-                asked.into_iter().find_map(|(shared, a)| a.wait(Late::Withdraw).is_err().then_some(shared));
+            let late = asked
+                .into_iter()
+                .find_map(|(shared, a)| a.wait(LatePolicy::Withdraw).is_err().then_some(shared));
             match late {
                 None => return Ok(()),
                 Some(shared) if Instant::now() >= until => return Err(shared.stuck()),

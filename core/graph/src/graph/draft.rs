@@ -72,13 +72,13 @@ impl Edges {
 }
 
 /// A node.
-pub(super) struct Draft {
+pub(super) struct NodeDraft {
     pub(super) name: Arc<str>,
     pub(super) kind: NodeKind,
     pub(super) logic: Arc<dyn Dispatch>,
     pub(super) next_names: &'static [&'static str],
     pub(super) edges: Edges,
-    /// Whether those declared lead where they ought to; until then they lead to the drop.
+    /// Whether those declared lead to their nodes; until then they lead to the drop.
     pub(super) connected: bool,
     pub(super) errors: &'static [ErrorCounter],
     pub(super) error_base: u32,
@@ -90,11 +90,11 @@ pub(super) struct Draft {
     pub(super) edges_of: Option<NodeIndex>,
     /// The nodes that have its edges instead of their own.
     pub(super) edges_for: Vec<NodeIndex>,
-    /// Whether threads have yet to be told of the last change.
+    /// Whether threads do not know the last change yet.
     pub(super) changed: bool,
 }
 
-impl Draft {
+impl NodeDraft {
     /// The node as threads see it, with these edges.
     pub(super) fn entry(&self, index: NodeIndex, edges: &EdgeTable) -> Arc<NodeEntry> {
         Arc::new(NodeEntry {

@@ -1,9 +1,9 @@
-//! Edges between nodes, and how threads are told of a change.
+//! Edges between nodes, and how threads learn a change.
 
 use std::any::TypeId;
 use std::sync::Arc;
 
-use super::draft::{Draft, Edges};
+use super::draft::{Edges, NodeDraft};
 use super::{Graph, GraphError};
 use crate::NodeKind;
 use crate::dispatch::PacketRunner;
@@ -11,13 +11,13 @@ use crate::node::{Edge, NextNodes, NodeIndex, PacketNode};
 use crate::topology::Change;
 
 /// The edges a node has: its own, or those it shares.
-pub(super) fn edges<'a>(nodes: &'a [Draft], draft: &'a Draft) -> &'a Edges {
+pub(super) fn edges<'a>(nodes: &'a [NodeDraft], draft: &'a NodeDraft) -> &'a Edges {
     let shared = draft.edges_of.and_then(|of| nodes.get(of.at()));
     &shared.unwrap_or(draft).edges
 }
 
 impl Graph {
-    /// Notes that threads are to be told of a node.
+    /// Notes that threads must learn of a node.
     pub(super) fn touch(&self, node: NodeIndex) {
         let mut nodes = self.nodes.borrow_mut();
         let Some(draft) = nodes.get_mut(node.at()) else { return };

@@ -7,7 +7,7 @@ use shoal_buffer::SwIfIndex;
 use super::{Graph, GraphError};
 use crate::feature::{Arc as FeatureArc, MAX_FEATURES};
 
-/// Who follows whom, by arc.
+/// The followers of each node, by arc.
 #[derive(Default)]
 pub(super) struct Followers {
     /// Arc, who leads, who follows.

@@ -9,7 +9,7 @@ use super::{Graph, GraphError};
 use crate::error_drop::DropTap;
 use crate::handoff::RingInfo;
 use crate::lane::FrameCounts;
-use crate::ledger::Ledger;
+use crate::ledger::DispatchLedger;
 use crate::monitor::{BufferMoves, Monitoring};
 use crate::node::{ErrorCounter, NodeIndex};
 use crate::observer::{MakeObserver, ObservationId};
@@ -17,7 +17,7 @@ use crate::topology::{NodeInfo, NodeKind};
 use crate::trace::Filter;
 use crate::trace_filter::FilterFunctions;
 
-/// A node, and what can be said of it without a look at others.
+/// A node, and what is known of it without a look at others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeBrief {
     /// Its number.
@@ -29,7 +29,7 @@ pub struct NodeBrief {
 }
 
 impl Graph {
-    /// Tells readers of the counters that some began anew just now, in seconds since the start.
+    /// Tells readers of the counters that some restarted just now, in seconds since the start.
     pub fn mark_cleared(&self) {
         // No memory is needed for a number, so nothing can fail.
         if let Ok(number) = self.counters.scalar("/sys/last_stats_clear") {
@@ -91,7 +91,7 @@ impl Graph {
             .collect()
     }
 
-    /// Shows all nodes to `look`, by index: number, name and kind, which is what can be said without looking at others.
+    /// Shows all nodes to `look`, by index: number, name and kind, which needs no look at others.
     pub fn each_node(&self, mut look: impl FnMut(NodeIndex, &str, NodeKind)) {
         let nodes = self.nodes.borrow();
         for (at, draft) in nodes.iter().enumerate().filter(|(_, d)| !d.deleted) {
@@ -125,7 +125,7 @@ impl Graph {
     }
 
     /// What each thread noted of its nodes, by thread; nothing of one that does not move.
-    pub fn ledgers(&self) -> BTreeMap<usize, Ledger> {
+    pub fn ledgers(&self) -> BTreeMap<usize, DispatchLedger> {
         self.gather(|worker| worker.lane.ledger.clone())
     }
 

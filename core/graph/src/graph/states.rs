@@ -12,7 +12,7 @@ use crate::dispatch::{NotDispatched, StatefulFrameRunner, StatefulRunner, Statef
 use crate::node::{
     Counts, ErrorCounters, NextNodes, NodeIndex, StatefulFrameNode, StatefulNode, StatefulStagedNode,
 };
-use crate::state::{Maker, Share, StateKey, Stateful};
+use crate::state::{Share, StateKey, StateMaker, Stateful};
 use crate::thread::ThreadShared;
 use crate::topology::NodeKind;
 
@@ -42,12 +42,12 @@ impl Graph {
         let node = self.add(M::NAME, NodeKind::Timer, Arc::new(NotDispatched), next, errors, None)?;
         let slot = self.makers.borrow().len();
         let key = StateKey { slot, node, feature: Arc::new(feature) };
-        Maker::workers(&key, &self.forwarding());
+        StateMaker::workers(&key, &self.forwarding());
         self.makers.borrow_mut().push(Arc::new(key.clone()));
         for thread in self.registry().all() {
             let maker = key.clone();
             self.give(&thread, move |worker| {
-                let place = Maker::make(&maker, worker.thread());
+                let place = StateMaker::make(&maker, worker.thread());
                 worker.lane.states.get_mut().enter(slot, place);
             });
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use shoal_infra::spsc;
 
-use super::ask::{Asked, Late, Patience};
+use super::ask::{Asked, LatePolicy, WaitLimit};
 use super::{Graph, GraphError};
 use crate::MAX_THREADS;
 use crate::handoff::RING_FRAMES;
@@ -19,8 +19,8 @@ use crate::lane::Lane;
 use crate::monitor::Monitoring;
 use crate::node::NodeIndex;
 use crate::process::{Processes, Wake};
-use crate::pulse::Roster;
 use crate::rx::{QueueCount, QueueId, RxMode, RxQueue};
+use crate::stall::ThreadList;
 use crate::state::{Share, States};
 use crate::thread::ThreadShared;
 use crate::trace::Tracer;
@@ -57,7 +57,7 @@ struct Running {
 }
 
 /// A worker that ends: others still have to let go of it.
-struct Leaving {
+struct RetiringWorker {
     running: Running,
     stage: Stage,
 }
@@ -95,20 +95,20 @@ impl Stage {
 
 pub(crate) struct Threads {
     /// The same threads, for those who watch them.
-    roster: Arc<Roster>,
+    roster: Arc<ThreadList>,
     /// By number; a hole where a worker was ended.
     running: BTreeMap<usize, Running>,
     queues: BTreeMap<QueueId, QueueInfo>,
     next_queue: u32,
     observers: Vec<Rc<dyn Fn()>>,
     /// Workers that have been ended and wait for a thread that does not move.
-    leaving: Vec<Leaving>,
+    leaving: Vec<RetiringWorker>,
 }
 
 impl Threads {
     pub(super) fn new(main: Arc<ThreadShared>) -> Self {
         main.lwp.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
-        let roster = Arc::new(Roster::default());
+        let roster = Arc::new(ThreadList::default());
         roster.enter(Arc::clone(&main));
         let running = BTreeMap::from([(0, Running { shared: main, join: None })]);
         Threads {
@@ -178,7 +178,7 @@ impl Graph {
                 let observer = make(number);
                 lane.monitor.observe(|all| all.add(id, observer));
             }
-            let _ended = Ended(Arc::clone(&face));
+            let _ended = ThreadEndGuard(Arc::clone(&face));
             Worker::new(lane, topology, face, clock).run();
         };
         let join = std::thread::Builder::new().name(name).spawn(body)?;
@@ -227,7 +227,7 @@ impl Graph {
         let asked = Asked::post(shared, job);
         if shared.stuck_for().is_none() {
             // What is late comes later.
-            let _ = asked.wait(Late::Do);
+            let _ = asked.wait(LatePolicy::Do);
         }
     }
 
@@ -276,11 +276,11 @@ impl Graph {
                 return Err(why);
             }
         }
-        // Nobody sends to it any more; it empties its rings and ends.
+        // No thread sends to it any more; it empties its rings and ends.
         let stage = Stage::Unlinking(self.give_all(move |w| w.disconnect(thread)));
-        let mut leaving = Leaving { running, stage };
+        let mut leaving = RetiringWorker { running, stage };
         let mut looks = 0;
-        let mut patience: Vec<Patience> = Vec::new();
+        let mut patience: Vec<WaitLimit> = Vec::new();
         while !self.advance(&mut leaving)? {
             std::thread::sleep(LOOK);
             looks += 1;
@@ -291,10 +291,10 @@ impl Graph {
             patience.retain(|p| late.iter().any(|s| p.is_for(s)));
             for shared in &late {
                 if !patience.iter().any(|p| p.is_for(shared)) {
-                    patience.push(Patience::new(shared));
+                    patience.push(WaitLimit::new(shared));
                 }
             }
-            if patience.iter_mut().any(Patience::is_over) {
+            if patience.iter_mut().any(WaitLimit::is_over) {
                 tracing::warn!("worker {} ends as soon as a thread moves that does not", thread - 1);
                 self.threads.borrow_mut().leaving.push(leaving);
                 return Ok(());
@@ -304,7 +304,7 @@ impl Graph {
     }
 
     /// Goes on with the end of a worker as far as that can be done now; tells whether it has ended.
-    fn advance(&self, leaving: &mut Leaving) -> Result<bool, GraphError> {
+    fn advance(&self, leaving: &mut RetiringWorker) -> Result<bool, GraphError> {
         let shared = Arc::clone(&leaving.running.shared);
         let thread = shared.index;
         while leaving.stage.waits_for().is_empty() {
@@ -420,7 +420,7 @@ impl Graph {
         if shared.stuck_for().is_some() {
             return Ok(None);
         }
-        Ok(asked.wait(Late::Do).ok().flatten())
+        Ok(asked.wait(LatePolicy::Do).ok().flatten())
     }
 
     /// Moves a receive queue to another thread. What its device holds waits for it there.
@@ -456,7 +456,7 @@ impl Graph {
         let is_there = if from.index == 0 {
             hand_over(&mut self.main.borrow_mut())
         } else {
-            Asked::post(from, hand_over).wait(Late::Withdraw)?
+            Asked::post(from, hand_over).wait(LatePolicy::Withdraw)?
         };
         if !is_there {
             return Err(GraphError::NoQueue(info.id.0));
@@ -498,7 +498,7 @@ impl Graph {
     }
 
     /// The threads, for those who watch them from a thread of their own.
-    pub fn roster(&self) -> Arc<Roster> {
+    pub fn roster(&self) -> Arc<ThreadList> {
         Arc::clone(&self.registry().roster)
     }
 
@@ -537,7 +537,7 @@ impl Graph {
         }
     }
 
-    /// Gives back what nobody uses any more, and gets more buffers before they run out.
+    /// Gives back unused buffers, and gets more before they run out.
     pub fn housekeeping(&self) {
         self.advance_leaving();
         self.reshard_late();
@@ -562,9 +562,9 @@ fn adoption(info: &QueueInfo, queue: Box<dyn RxQueue>) -> impl FnOnce(&mut Worke
 }
 
 /// Says that a thread has ended, even when a node panics.
-struct Ended(Arc<ThreadShared>);
+struct ThreadEndGuard(Arc<ThreadShared>);
 
-impl Drop for Ended {
+impl Drop for ThreadEndGuard {
     fn drop(&mut self) {
         self.0.ended.store(true, Ordering::Release);
     }

@@ -2,7 +2,7 @@
 
 use std::any::{Any, TypeId};
 
-use crate::state::Held;
+use crate::state::AnyState;
 
 /// A box of a value seen by its trait, which gives the value itself to those who name its type. `Any` does the same by a
 /// call through a pointer, which a stage of a chain must not make for each packet.
@@ -13,8 +13,8 @@ pub(crate) struct Known<T: ?Sized> {
     value: Box<T>,
 }
 
-impl Known<dyn Held> {
-    pub(crate) fn new<S: Held>(value: Box<S>) -> Self {
+impl Known<dyn AnyState> {
+    pub(crate) fn new<S: AnyState>(value: Box<S>) -> Self {
         Known { id: TypeId::of::<S>(), value }
     }
 
@@ -28,7 +28,7 @@ impl Known<dyn Held> {
         Some(unsafe { &mut *(&raw mut *self.value).cast::<S>() })
     }
 
-    pub(crate) fn into_box(self) -> Box<dyn Held> {
+    pub(crate) fn into_box(self) -> Box<dyn AnyState> {
         self.value
     }
 }

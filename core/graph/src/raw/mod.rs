@@ -1,5 +1,5 @@
-//! The graph's unsafe island: the time-stamp counter, and values whose type is known but not said. Invariant: the counter has no
-//! precondition, and a [`Known`] says of what type its value is.
+//! The graph's unsafe island: the time-stamp counter, and values of a known type behind a trait. Invariant: the counter
+//! has no precondition, and a [`Known`] says of what type its value is.
 
 mod known;
 

@@ -2,7 +2,7 @@
 
 use shoal_buffer::Packet;
 
-use super::{BLOCK, Known, Seeks};
+use super::{BLOCK, Known, StagedLookup};
 
 /// What a chain knows of a packet's lookup before the packet comes.
 pub enum Hint<'a, F, A> {
@@ -15,25 +15,25 @@ pub enum Hint<'a, F, A> {
 }
 
 /// Lookups of a block by one node.
-pub struct Ahead<L: Seeks> {
-    all: [L::Sought; BLOCK],
-    begun: L::Begun,
+pub struct Ahead<L: StagedLookup> {
+    all: [L::Query; BLOCK],
+    begun: L::InFlight,
 }
 
-impl<L: Seeks> Default for Ahead<L> {
+impl<L: StagedLookup> Default for Ahead<L> {
     fn default() -> Self {
-        Ahead { all: [L::Sought::default(); BLOCK], begun: L::Begun::default() }
+        Ahead { all: [L::Query::default(); BLOCK], begun: L::InFlight::default() }
     }
 }
 
-impl<L: Seeks> Ahead<L> {
+impl<L: StagedLookup> Ahead<L> {
     /// Reads what a packet will look for, whose header for the node is `offset` bytes behind its front, and begins.
     #[inline(always)]
     pub(super) fn begin(&mut self, facts: Option<L::Facts<'_>>, i: usize, pkt: &Packet<'_>, offset: usize) {
         if let (Some(facts), Some(slot)) = (facts, self.all.get_mut(i % BLOCK)) {
-            let mut sought = L::sought(pkt, offset);
-            L::begin(facts, &mut sought);
-            *slot = sought;
+            let mut query = L::query(pkt, offset);
+            L::begin(facts, &mut query);
+            *slot = query;
         }
     }
 
@@ -63,7 +63,7 @@ impl<L: Seeks> Ahead<L> {
 
     /// What was found for a packet.
     #[inline(always)]
-    pub(super) fn found<F>(&self, i: usize) -> Known<'_, L::Sought, F> {
+    pub(super) fn found<F>(&self, i: usize) -> Known<'_, L::Query, F> {
         match self.all.get(i % BLOCK) {
             Some(found) => Known::Answer(found),
             None => unreachable!("a remainder is less than what was divided by"),

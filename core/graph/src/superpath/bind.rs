@@ -6,7 +6,7 @@ use crate::node::NodeIndex;
 
 /// An arc that packets of a superpath pass, and the features on it that are stages of the superpath.
 #[derive(Clone, Debug)]
-pub struct Passage {
+pub struct ArcPassage {
     /// The arc.
     pub arc: FeatureArc,
     /// Its name.
@@ -27,14 +27,14 @@ pub struct SuperpathInfo {
     /// The first node of its chain.
     pub first: NodeIndex,
     /// The arcs its packets pass.
-    pub passages: Vec<Passage>,
+    pub passages: Vec<ArcPassage>,
 }
 
 /// Tells the parts of a chain where their nodes and features are, from the first to the last.
 pub struct Binder<'a> {
     graph: &'a Graph,
     pub(crate) nodes: Vec<NodeIndex>,
-    pub(crate) passages: Vec<Passage>,
+    pub(crate) passages: Vec<ArcPassage>,
     /// The arc whose features come next.
     arc: Option<(FeatureArc, usize)>,
     covered: u64,
@@ -67,7 +67,7 @@ impl<'a> Binder<'a> {
         let covered = std::mem::replace(&mut self.covered, before.1);
         self.arc = before.0;
         let (name, side) = self.graph.arc_facts(arc);
-        self.passages.push(Passage { arc: arc.clone(), name, side, branch: self.branch, covered });
+        self.passages.push(ArcPassage { arc: arc.clone(), name, side, branch: self.branch, covered });
         Ok(covered)
     }
 

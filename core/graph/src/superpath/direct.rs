@@ -7,8 +7,8 @@ use shoal_infra::Guard;
 
 use super::bind::Binder;
 use super::link::Link;
-use super::walk::{Spot, Walk};
-use super::{Directs, Known, Plain, Seeks};
+use super::walk::{ChainPosition, Walk};
+use super::{DirectingNode, Known, Plain, StagedLookup};
 use crate::cx::Cx;
 use crate::graph::GraphError;
 use crate::node::NodeIndex;
@@ -17,7 +17,7 @@ use crate::node::NodeIndex;
 /// cross-connect, for instance.
 pub struct Direct<N, O>(pub Arc<N>, pub O);
 
-impl<N: Directs, O: Plain> Link for Direct<N, O> {
+impl<N: DirectingNode, O: Plain> Link for Direct<N, O> {
     type Facts<'g> = N::Facts<'g>;
     type Lookup = ();
     type Found<'g> = ();
@@ -33,7 +33,7 @@ impl<N: Directs, O: Plain> Link for Direct<N, O> {
     }
 
     #[inline(always)]
-    fn of_lookup<'g>(_: &Self::Facts<'g>) -> <() as Seeks>::Facts<'g> {}
+    fn of_lookup<'g>(_: &Self::Facts<'g>) -> <() as StagedLookup>::Facts<'g> {}
 
     #[inline(always)]
     fn found<'g>(&'g self, (): &(), _: Guard<'g>) -> Option<()> {
@@ -47,7 +47,7 @@ impl<N: Directs, O: Plain> Link for Direct<N, O> {
         _: Known<'_, ()>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         match self.0.direct(*facts, pkt) {
             Some(edge) => walk.fan_out(&self.1, pkt, edge, spot),
@@ -55,14 +55,14 @@ impl<N: Directs, O: Plain> Link for Direct<N, O> {
         }
     }
 
-    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: ChainPosition) {
         let packets = walk.after(spot, packets);
         if packets > 0 {
             self.0.count(interface, packets, 0, &Cx::new(walk.common, walk.entry(spot)));
         }
     }
 
-    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+    fn finish(&self, walk: &Walk<'_>, spot: ChainPosition) {
         walk.fan(spot).flush(&self.1, walk.common);
     }
 }

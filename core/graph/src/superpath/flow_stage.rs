@@ -9,8 +9,8 @@ use shoal_infra::Guard;
 
 use super::bind::Binder;
 use super::link::Link;
-use super::walk::{Spot, Walk};
-use super::{BLOCK, FlowOptional, Known, Pass, Seeks, Stage, WithState};
+use super::walk::{ChainPosition, Walk};
+use super::{BLOCK, FlowOptional, Known, Pass, Stage, StagedLookup, WithState};
 use crate::cx::Cx;
 use crate::graph::GraphError;
 use crate::node::NodeIndex;
@@ -27,7 +27,7 @@ pub struct FlowStage<A: FlowOptional, B: FlowOptional, Rest> {
 impl<A, B, Rest> FlowStage<A, B, Rest>
 where
     A: FlowOptional,
-    B: FlowOptional<Feature = A::Feature, Sought = A::Sought>,
+    B: FlowOptional<Feature = A::Feature, Query = A::Query>,
 {
     /// The features, if they are part of this router, and what comes behind them.
     pub fn new(nodes: Option<Directions<A, B>>, rest: Rest) -> Self {
@@ -40,21 +40,21 @@ where
 pub type Directions<A, B> = (Arc<WithState<A>>, Arc<WithState<B>>);
 
 /// The thread's state of a feature, within reach of a look-up.
-pub struct Lent<'g, F: Stateful> {
+pub struct BorrowedTable<'g, F: Stateful> {
     states: &'g RefCell<States>,
     key: &'g StateKey<F>,
     thread: usize,
 }
 
-impl<F: Stateful> Clone for Lent<'_, F> {
+impl<F: Stateful> Clone for BorrowedTable<'_, F> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<F: Stateful> Copy for Lent<'_, F> {}
+impl<F: Stateful> Copy for BorrowedTable<'_, F> {}
 
-impl<F: Stateful> Lent<'_, F> {
+impl<F: Stateful> BorrowedTable<'_, F> {
     #[inline(always)]
     fn look<R>(&self, look: impl FnOnce(&mut F::State) -> R) -> R {
         match self.states.try_borrow_mut() {
@@ -74,10 +74,10 @@ pub enum Side<A, B> {
 }
 
 /// What both look-ups need to know of an interface: of the stage, the state and the forwarding table packets come by.
-type OfBoth<'g, F, L> = (Option<(Lent<'g, F>, u32)>, <L as Seeks>::Facts<'g>);
+type OfBoth<'g, F, L> = (Option<(BorrowedTable<'g, F>, u32)>, <L as StagedLookup>::Facts<'g>);
 
 /// The look-ups of a stage and of the rest.
-pub struct Both<A, L>(PhantomData<fn(A, L)>);
+pub struct StageLookups<A, L>(PhantomData<fn(A, L)>);
 
 /// The rest's look-ups of a block, side by side as the rest wants them.
 #[inline(always)]
@@ -90,49 +90,49 @@ fn of_rest<S, R: Copy + Default, T>(all: &mut [(S, R)], run: impl FnOnce(&mut [R
     done
 }
 
-impl<A: FlowOptional, L: Seeks> Seeks for Both<A, L> {
+impl<A: FlowOptional, L: StagedLookup> StagedLookup for StageLookups<A, L> {
     type Facts<'g> = OfBoth<'g, A::Feature, L>;
-    type Sought = (A::Sought, L::Sought);
-    type Begun = L::Begun;
+    type Query = (A::Query, L::Query);
+    type InFlight = L::InFlight;
 
     fn is_far((own, rest): Self::Facts<'_>) -> bool {
         own.is_some_and(|(lent, _)| lent.look(|state| A::is_far(state))) || L::is_far(rest)
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Self::Sought {
-        (A::sought(pkt, offset), L::sought(pkt, offset))
+    fn query(pkt: &Packet<'_>, offset: usize) -> Self::Query {
+        (A::query(pkt, offset), L::query(pkt, offset))
     }
 
     #[inline(always)]
-    fn begin((_, rest): Self::Facts<'_>, (_, sought): &mut Self::Sought) {
+    fn begin((_, rest): Self::Facts<'_>, (_, query): &mut Self::Query) {
         if L::is_far(rest) {
-            L::begin(rest, sought);
+            L::begin(rest, query);
         }
     }
 
     #[inline(always)]
-    fn begun((own, _): Self::Facts<'_>, all: &mut [Self::Sought]) {
+    fn begun((own, _): Self::Facts<'_>, all: &mut [Self::Query]) {
         if let Some((lent, table)) = own {
             lent.look(|state| all.iter_mut().for_each(|(flow, _)| A::begin(state, table, flow)));
         }
     }
 
     #[inline(always)]
-    fn advance((own, rest): Self::Facts<'_>, all: &mut [Self::Sought]) -> L::Begun {
+    fn advance((own, rest): Self::Facts<'_>, all: &mut [Self::Query]) -> L::InFlight {
         if let Some((lent, _)) = own {
             lent.look(|state| all.iter_mut().for_each(|(flow, _)| A::seek(state, flow)));
         }
-        if L::is_far(rest) { of_rest(all, |some| L::advance(rest, some)) } else { L::Begun::default() }
+        if L::is_far(rest) { of_rest(all, |some| L::advance(rest, some)) } else { L::InFlight::default() }
     }
 
     #[inline(always)]
-    fn finish((_, rest): Self::Facts<'_>, begun: L::Begun, all: &mut [Self::Sought]) {
+    fn finish((_, rest): Self::Facts<'_>, begun: L::InFlight, all: &mut [Self::Query]) {
         if L::is_far(rest) {
             of_rest(all, |some| L::finish(rest, begun, some));
         } else {
-            for (_, sought) in all {
-                L::look_up(rest, sought);
+            for (_, query) in all {
+                L::look_up(rest, query);
             }
         }
     }
@@ -141,12 +141,15 @@ impl<A: FlowOptional, L: Seeks> Seeks for Both<A, L> {
 impl<A, B, Rest> Link for FlowStage<A, B, Rest>
 where
     A: FlowOptional,
-    B: FlowOptional<Feature = A::Feature, Sought = A::Sought>,
+    B: FlowOptional<Feature = A::Feature, Query = A::Query>,
     Rest: Link,
 {
-    type Facts<'g> =
-        (Option<Side<A::Facts<'g>, B::Facts<'g>>>, Option<(Lent<'g, A::Feature>, u32)>, Rest::Facts<'g>);
-    type Lookup = Both<A, Rest::Lookup>;
+    type Facts<'g> = (
+        Option<Side<A::Facts<'g>, B::Facts<'g>>>,
+        Option<(BorrowedTable<'g, A::Feature>, u32)>,
+        Rest::Facts<'g>,
+    );
+    type Lookup = StageLookups<A, Rest::Lookup>;
     type Found<'g> = Rest::Found<'g>;
     const NODES: usize = 2 + Rest::NODES;
     const PULLS: usize = Rest::PULLS;
@@ -167,37 +170,37 @@ where
             // Packets meet the one and then the other: nothing that one stage does.
             (Some(_), Some(_)) => return None,
         };
-        let lent = Lent { states: walk.common.states, key: key.0, thread: walk.common.thread };
+        let lent = BorrowedTable { states: walk.common.states, key: key.0, thread: walk.common.thread };
         Some((Some(side), Some((lent, key.1)), rest))
     }
 
     #[inline(always)]
-    fn of_lookup<'g>((_, own, rest): &Self::Facts<'g>) -> <Self::Lookup as Seeks>::Facts<'g> {
+    fn of_lookup<'g>((_, own, rest): &Self::Facts<'g>) -> <Self::Lookup as StagedLookup>::Facts<'g> {
         (*own, Rest::of_lookup(rest))
     }
 
     #[inline(always)]
     fn found<'g>(
         &'g self,
-        (_, sought): &<Self::Lookup as Seeks>::Sought,
+        (_, query): &<Self::Lookup as StagedLookup>::Query,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>> {
-        self.rest.found(sought, guard)
+        self.rest.found(query, guard)
     }
 
     #[inline(always)]
     fn go<'g>(
         &'g self,
         (side, _, facts): &Self::Facts<'g>,
-        known: Known<'_, <Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
+        known: Known<'_, <Self::Lookup as StagedLookup>::Query, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         let (flow, mut known) = match known {
             Known::Nothing => (None, Known::Nothing),
-            Known::Answer((flow, sought)) => (Some(flow), Known::Answer(sought)),
-            Known::Other((flow, sought), found) => (Some(flow), Known::Other(sought, found)),
+            Known::Answer((flow, query)) => (Some(flow), Known::Answer(query)),
+            Known::Other((flow, query), found) => (Some(flow), Known::Other(query, found)),
             Known::Chosen(number, node) => (None, Known::Chosen(number, node)),
         };
         if let Some(side) = side
@@ -223,11 +226,11 @@ where
         self.rest.go(facts, known, pkt, walk, spot.next().next())
     }
 
-    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: ChainPosition) {
         self.rest.count(interface, packets, walk, spot.next().next());
     }
 
-    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+    fn finish(&self, walk: &Walk<'_>, spot: ChainPosition) {
         self.rest.finish(walk, spot.next().next());
     }
 }
@@ -238,10 +241,10 @@ impl<A: FlowOptional> Stage<WithState<A>, ()> {
     fn follow(
         &self,
         facts: A::Facts<'_>,
-        flow: Option<&A::Sought>,
+        flow: Option<&A::Query>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'_>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> Pass {
         let Some(node) = self.node() else { return Pass::On };
         let cx: Cx<'_, A> = Cx::new(walk.common, walk.entry(spot));

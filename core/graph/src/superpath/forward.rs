@@ -8,27 +8,27 @@ use shoal_infra::Guard;
 use super::bind::Binder;
 use super::link::Link;
 use super::stage::Outgoing;
-use super::walk::{Spot, Walk};
-use super::{Finds, Known, Plain, Seeks, UsesOut};
+use super::walk::{ChainPosition, Walk};
+use super::{Known, Plain, ResolvingNode, StagedLookup, UsesOut};
 use crate::graph::GraphError;
 use crate::node::{Edge, NodeIndex};
 
 /// What a packet finds. `Err` is where it goes if it is not plain, or nothing if what another packet has found is not
 /// for it: it is to be looked up by itself then.
 #[inline(always)]
-fn own<'g, L: Finds>(
+fn own<'g, L: ResolvingNode>(
     lookup: &'g L,
-    facts: <L as Seeks>::Facts<'g>,
-    known: Known<'_, L::Sought, L::Found<'g>>,
+    facts: <L as StagedLookup>::Facts<'g>,
+    known: Known<'_, L::Query, L::Found<'g>>,
     pkt: &mut Packet<'_>,
     walk: &Walk<'g>,
-    spot: Spot,
+    spot: ChainPosition,
 ) -> Result<L::Found<'g>, Option<NodeIndex>> {
     let known = match known {
-        Known::Other(sought, found) if L::takes(sought, pkt) => return Ok(found),
+        Known::Other(query, found) if L::takes(query, pkt) => return Ok(found),
         Known::Other(..) => return Err(None),
         Known::Nothing => Known::Nothing,
-        Known::Answer(sought) => Known::Answer(sought),
+        Known::Answer(query) => Known::Answer(query),
         Known::Chosen(number, node) => Known::Chosen(number, node),
     };
     match lookup.find(facts, known, pkt, walk.common.guard) {
@@ -58,7 +58,7 @@ impl<L, R, S, O> Forward<L, R, S, O> {
 
 impl<L, R, S, O> Forward<L, R, S, O>
 where
-    L: Finds,
+    L: ResolvingNode,
     R: for<'g> UsesOut<L::Found<'g>>,
     S: Outgoing,
 {
@@ -69,7 +69,7 @@ where
         found: L::Found<'g>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> Result<Edge, NodeIndex> {
         let Some(interface) = <R as UsesOut<L::Found<'g>>>::featured(found) else {
             return self.uses.plain_otherwise(found, pkt).ok_or_else(|| walk.leave(spot));
@@ -89,7 +89,7 @@ where
 
 impl<L, R, S, O> Forward<L, R, S, O>
 where
-    L: Finds,
+    L: ResolvingNode,
     R: for<'g> UsesOut<L::Found<'g>>,
     S: Outgoing,
     O: Plain,
@@ -99,10 +99,10 @@ where
     #[inline(never)]
     fn by_itself<'g>(
         &'g self,
-        facts: &<L as Seeks>::Facts<'g>,
+        facts: &<L as StagedLookup>::Facts<'g>,
         mut pkt: Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         self.go(facts, Known::Nothing, &mut pkt, walk, spot)
     }
@@ -115,7 +115,7 @@ where
         found: L::Found<'g>,
         mut pkt: Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         match self.uses.plain_otherwise(found, &mut pkt) {
             Some(edge) => walk.fan_out(&self.output, &pkt, edge, spot),
@@ -126,12 +126,12 @@ where
 
 impl<L, R, S, O> Link for Forward<L, R, S, O>
 where
-    L: Finds,
+    L: ResolvingNode,
     R: for<'g> UsesOut<L::Found<'g>>,
     S: Outgoing,
     O: Plain,
 {
-    type Facts<'g> = <L as Seeks>::Facts<'g>;
+    type Facts<'g> = <L as StagedLookup>::Facts<'g>;
     type Lookup = L;
     type Found<'g> = L::Found<'g>;
     const NODES: usize = 2 + S::NODES;
@@ -150,27 +150,27 @@ where
     }
 
     fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
-        Finds::facts(&*self.lookup, interface, walk.common.guard)
+        ResolvingNode::facts(&*self.lookup, interface, walk.common.guard)
     }
 
     #[inline(always)]
-    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <L as Seeks>::Facts<'g> {
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <L as StagedLookup>::Facts<'g> {
         *facts
     }
 
     #[inline(always)]
-    fn found<'g>(&'g self, sought: &L::Sought, guard: Guard<'g>) -> Option<L::Found<'g>> {
-        self.lookup.found(sought, guard)
+    fn found<'g>(&'g self, query: &L::Query, guard: Guard<'g>) -> Option<L::Found<'g>> {
+        self.lookup.found(query, guard)
     }
 
     #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: &Self::Facts<'g>,
-        known: Known<'_, L::Sought, L::Found<'g>>,
+        known: Known<'_, L::Query, L::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         let found = match own(&*self.lookup, *facts, known, pkt, walk, spot) {
             Ok(found) => found,
@@ -188,9 +188,9 @@ where
         walk.fan_out(&self.output, pkt, edge, spot.next())
     }
 
-    fn count(&self, _: SwIfIndex, _: u64, _: &Walk<'_>, _: Spot) {}
+    fn count(&self, _: SwIfIndex, _: u64, _: &Walk<'_>, _: ChainPosition) {}
 
-    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+    fn finish(&self, walk: &Walk<'_>, spot: ChainPosition) {
         walk.fan(spot).flush(&self.output, walk.common);
     }
 }

@@ -7,8 +7,8 @@ use shoal_infra::Guard;
 
 use super::ahead::{Ahead, Hint};
 use super::bind::Binder;
-use super::walk::{Spot, Walk};
-use super::{Known, Plain, Seeks};
+use super::walk::{ChainPosition, Walk};
+use super::{Known, Plain, StagedLookup};
 use crate::cx::Cx;
 use crate::graph::GraphError;
 use crate::node::NodeIndex;
@@ -18,7 +18,7 @@ pub trait Link: Send + Sync + 'static {
     /// What its nodes need to know of an interface.
     type Facts<'g>: Copy;
     /// What among them looks something up; `()`: nothing does.
-    type Lookup: Seeks;
+    type Lookup: StagedLookup;
     /// What one lookup for several packets has found.
     type Found<'g>: Copy;
     /// How many nodes there are from here on.
@@ -36,12 +36,12 @@ pub trait Link: Send + Sync + 'static {
     fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>>;
 
     /// What the lookup needs to know of an interface.
-    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as Seeks>::Facts<'g>;
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as StagedLookup>::Facts<'g>;
 
     /// What is found for all packets that look for the same, if it is the same for all.
     fn found<'g>(
         &'g self,
-        sought: &<Self::Lookup as Seeks>::Sought,
+        query: &<Self::Lookup as StagedLookup>::Query,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>>;
 
@@ -49,17 +49,17 @@ pub trait Link: Send + Sync + 'static {
     fn go<'g>(
         &'g self,
         facts: &Self::Facts<'g>,
-        known: Known<'_, <Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
+        known: Known<'_, <Self::Lookup as StagedLookup>::Query, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex;
 
     /// Counts packets of one interface that came to the node.
-    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot);
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: ChainPosition);
 
     /// Counts what is still to be counted, after the frame.
-    fn finish(&self, walk: &Walk<'_>, spot: Spot);
+    fn finish(&self, walk: &Walk<'_>, spot: ChainPosition);
 }
 
 /// A whole chain.
@@ -67,7 +67,7 @@ pub trait Chain: Send + Sync + 'static {
     /// What its nodes need to know of an interface. The default: none of its packets is plain.
     type Facts<'g>: Copy + Default;
     /// What its lookup looks for.
-    type Sought: Copy + Default + PartialEq;
+    type Query: Copy + Default + PartialEq;
     /// What one lookup for several packets has found.
     type Found<'g>: Copy;
     /// The lookups of a block that are done ahead.
@@ -90,13 +90,13 @@ pub trait Chain: Send + Sync + 'static {
     fn is_far(&self, facts: &Self::Facts<'_>) -> bool;
 
     /// What will be looked for, of a packet that is plain for all nodes before.
-    fn sought(pkt: &Packet<'_>) -> Self::Sought;
+    fn query(pkt: &Packet<'_>) -> Self::Query;
 
     /// Finds it for several packets, if the answer is the same for all.
     fn look_up<'g>(
         &'g self,
         facts: &Self::Facts<'g>,
-        sought: Self::Sought,
+        query: Self::Query,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>>;
 
@@ -129,9 +129,9 @@ pub trait Chain: Send + Sync + 'static {
 }
 
 /// A node, and the rest.
-pub struct Then<A, Rest>(pub Arc<A>, pub Rest);
+pub struct Chained<A, Rest>(pub Arc<A>, pub Rest);
 
-impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
+impl<A: Plain, Rest: Link> Link for Chained<A, Rest> {
     type Facts<'g> = (A::Facts<'g>, Rest::Facts<'g>);
     type Lookup = Rest::Lookup;
     type Found<'g> = Rest::Found<'g>;
@@ -148,27 +148,27 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
     }
 
     #[inline(always)]
-    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as Seeks>::Facts<'g> {
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as StagedLookup>::Facts<'g> {
         Rest::of_lookup(&facts.1)
     }
 
     #[inline(always)]
     fn found<'g>(
         &'g self,
-        sought: &<Self::Lookup as Seeks>::Sought,
+        query: &<Self::Lookup as StagedLookup>::Query,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>> {
-        self.1.found(sought, guard)
+        self.1.found(query, guard)
     }
 
     #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: &Self::Facts<'g>,
-        known: Known<'_, <Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
+        known: Known<'_, <Self::Lookup as StagedLookup>::Query, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         if !self.0.plain(facts.0, pkt) {
             return walk.leave(spot);
@@ -176,18 +176,24 @@ impl<A: Plain, Rest: Link> Link for Then<A, Rest> {
         self.1.go(&facts.1, known, pkt, walk, spot.next())
     }
 
-    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: ChainPosition) {
         let packets = walk.after(spot, packets);
         count(&*self.0, interface, packets, walk, spot);
         self.1.count(interface, packets, walk, spot.next());
     }
 
-    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+    fn finish(&self, walk: &Walk<'_>, spot: ChainPosition) {
         self.1.finish(walk, spot.next());
     }
 }
 
-pub(super) fn count<A: Plain>(node: &A, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+pub(super) fn count<A: Plain>(
+    node: &A,
+    interface: SwIfIndex,
+    packets: u64,
+    walk: &Walk<'_>,
+    spot: ChainPosition,
+) {
     if packets > 0 {
         // No node that packets come in by counts their bytes.
         node.count(interface, packets, 0, &Cx::new(walk.common, walk.entry(spot)));
@@ -199,10 +205,10 @@ pub struct Line<L>(pub L);
 
 impl<L: Link> Chain for Line<L> {
     type Facts<'g> = Option<L::Facts<'g>>;
-    type Sought = <L::Lookup as Seeks>::Sought;
-    type Found<'g> = (Self::Sought, L::Found<'g>);
+    type Query = <L::Lookup as StagedLookup>::Query;
+    type Found<'g> = (Self::Query, L::Found<'g>);
     type Ahead = Ahead<L::Lookup>;
-    const LOOKS_UP: bool = size_of::<Self::Sought>() > 0;
+    const LOOKS_UP: bool = size_of::<Self::Query>() > 0;
     const NODES: usize = L::NODES;
 
     fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
@@ -218,19 +224,19 @@ impl<L: Link> Chain for Line<L> {
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>) -> Self::Sought {
-        L::Lookup::sought(pkt, L::PULLS)
+    fn query(pkt: &Packet<'_>) -> Self::Query {
+        L::Lookup::query(pkt, L::PULLS)
     }
 
     #[inline(always)]
     fn look_up<'g>(
         &'g self,
         facts: &Self::Facts<'g>,
-        mut sought: Self::Sought,
+        mut query: Self::Query,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>> {
-        L::Lookup::look_up(L::of_lookup(facts.as_ref()?), &mut sought);
-        Some((sought, self.0.found(&sought, guard)?))
+        L::Lookup::look_up(L::of_lookup(facts.as_ref()?), &mut query);
+        Some((query, self.0.found(&query, guard)?))
     }
 
     #[inline(always)]
@@ -261,20 +267,20 @@ impl<L: Link> Chain for Line<L> {
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
     ) -> NodeIndex {
-        let Some(facts) = facts.as_ref() else { return walk.leave(Spot::START) };
+        let Some(facts) = facts.as_ref() else { return walk.leave(ChainPosition::START) };
         let known = match hint {
             Hint::Nothing => Known::Nothing,
-            Hint::Frame((sought, found)) => Known::Other(sought, *found),
+            Hint::Frame((query, found)) => Known::Other(query, *found),
             Hint::Block(ahead, i) => ahead.found(i),
         };
-        self.0.go(facts, known, pkt, walk, Spot::START)
+        self.0.go(facts, known, pkt, walk, ChainPosition::START)
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>) {
-        self.0.count(interface, packets, walk, Spot::START);
+        self.0.count(interface, packets, walk, ChainPosition::START);
     }
 
     fn finish(&self, walk: &Walk<'_>) {
-        self.0.finish(walk, Spot::START);
+        self.0.finish(walk, ChainPosition::START);
     }
 }

@@ -7,8 +7,8 @@ use shoal_infra::Guard;
 
 use super::bind::Binder;
 use super::link::Link;
-use super::walk::{Spot, Walk};
-use super::{Known, Opens, Seeks};
+use super::walk::{ChainPosition, Walk};
+use super::{Known, Opens, StagedLookup};
 use crate::cx::Cx;
 use crate::graph::GraphError;
 use crate::node::NodeIndex;
@@ -50,27 +50,27 @@ impl<A: Opens, Rest: Link> Link for Open<A, Rest> {
     }
 
     #[inline(always)]
-    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as Seeks>::Facts<'g> {
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as StagedLookup>::Facts<'g> {
         Rest::of_lookup(facts)
     }
 
     #[inline(always)]
     fn found<'g>(
         &'g self,
-        sought: &<Self::Lookup as Seeks>::Sought,
+        query: &<Self::Lookup as StagedLookup>::Query,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>> {
-        self.rest.found(sought, guard)
+        self.rest.found(query, guard)
     }
 
     #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: &Self::Facts<'g>,
-        known: Known<'_, <Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
+        known: Known<'_, <Self::Lookup as StagedLookup>::Query, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         if !self.node.plain((), pkt) {
             return walk.leave(spot);
@@ -78,7 +78,7 @@ impl<A: Opens, Rest: Link> Link for Open<A, Rest> {
         self.rest.go(facts, known, pkt, walk, spot.next())
     }
 
-    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: ChainPosition) {
         let packets = walk.after(spot, packets);
         if packets > 0 {
             self.node.count(interface, packets, 0, &Cx::new(walk.common, walk.entry(spot)));
@@ -86,7 +86,7 @@ impl<A: Opens, Rest: Link> Link for Open<A, Rest> {
         self.rest.count(interface, packets, walk, spot.next());
     }
 
-    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+    fn finish(&self, walk: &Walk<'_>, spot: ChainPosition) {
         self.rest.finish(walk, spot.next());
     }
 }

@@ -8,7 +8,7 @@ use shoal_infra::Guard;
 
 use super::ahead::Hint;
 use super::link::Chain;
-use super::walk::{Fan, Walk};
+use super::walk::{LastTarget, Walk};
 use super::{BLOCK, SAMPLES, WORTH_A_LOOK, samples};
 use crate::cx::Common;
 use crate::dispatch::{Dispatch, Run, all_same};
@@ -46,7 +46,7 @@ impl<A> Block<A> {
         frame: &mut Frame,
         memory: Memory,
         start: usize,
-        same: &Same<L::Facts<'_>>,
+        same: &SameInterfaceRun<L::Facts<'_>>,
     ) {
         let end = (start + BLOCK).min(frame.len());
         self.n = end.saturating_sub(start);
@@ -63,7 +63,7 @@ impl<A> Block<A> {
 
     /// Goes on with them, if the facts are still the same.
     #[inline(always)]
-    fn advance<L: Chain<Ahead = A>>(&mut self, same: &Same<L::Facts<'_>>) {
+    fn advance<L: Chain<Ahead = A>>(&mut self, same: &SameInterfaceRun<L::Facts<'_>>) {
         if self.of == Some(same.since) {
             L::advance(&same.facts, &mut self.ahead, self.n);
         }
@@ -71,7 +71,7 @@ impl<A> Block<A> {
 
     /// Finishes them; tells whether they were done.
     #[inline(always)]
-    fn finish<L: Chain<Ahead = A>>(&mut self, same: &Same<L::Facts<'_>>) -> bool {
+    fn finish<L: Chain<Ahead = A>>(&mut self, same: &SameInterfaceRun<L::Facts<'_>>) -> bool {
         let done = self.of == Some(same.since);
         if done {
             L::finish_ahead(&same.facts, &mut self.ahead, self.n);
@@ -81,7 +81,7 @@ impl<A> Block<A> {
 }
 
 /// Packets of a frame that follow each other and came in by the same interface.
-struct Same<F> {
+struct SameInterfaceRun<F> {
     interface: SwIfIndex,
     /// Position of the first in the frame.
     since: usize,
@@ -109,7 +109,7 @@ impl<L: Chain> ChainRunner<L> {
         let Lane { memory, counters, thread, now, exits, left, states, .. } = &mut *lane;
         let common = Common { guard, thread: *thread, now: *now, topology, counters, states };
         let (any_left, second) = (Cell::default(), Cell::default());
-        let fans = [Fan::new(nowhere), Fan::new(nowhere)];
+        let fans = [LastTarget::new(nowhere), LastTarget::new(nowhere)];
         let walk = Walk {
             common: &common,
             nodes: &self.nodes,
@@ -122,7 +122,7 @@ impl<L: Chain> ChainRunner<L> {
         let n = frame.len();
         let memory = *memory;
         let interface = frame.packet(memory, 0).map_or(SwIfIndex::NONE, |first| first.rx());
-        let mut same = Same { interface, since: 0, facts: self.chain.facts(interface, &walk) };
+        let mut same = SameInterfaceRun { interface, since: 0, facts: self.chain.facts(interface, &walk) };
         if let Some(found) = self.alike(frame, memory, &same, guard) {
             let left = self.go_alike(found, frame, (memory, exits), &same, &walk);
             if left < n {
@@ -148,16 +148,16 @@ impl<L: Chain> ChainRunner<L> {
         &'g self,
         frame: &mut Frame,
         memory: Memory,
-        same: &Same<L::Facts<'g>>,
+        same: &SameInterfaceRun<L::Facts<'g>>,
         guard: Guard<'g>,
     ) -> Option<L::Found<'g>> {
         if !L::LOOKS_UP || frame.len() < WORTH_A_LOOK {
             return None;
         }
-        let mut all = [L::Sought::default(); SAMPLES];
-        for (place, sought) in samples(frame.len()).into_iter().zip(&mut all) {
+        let mut all = [L::Query::default(); SAMPLES];
+        for (place, query) in samples(frame.len()).into_iter().zip(&mut all) {
             let pkt = frame.packet(memory, place).filter(|pkt| pkt.rx() == same.interface)?;
-            *sought = L::sought(&pkt);
+            *query = L::query(&pkt);
         }
         let [first, ..] = all;
         if all.iter().any(|other| *other != first) {
@@ -174,7 +174,7 @@ impl<L: Chain> ChainRunner<L> {
         found: L::Found<'g>,
         frame: &mut Frame,
         (memory, exits): (Memory, &mut [NodeIndex]),
-        same: &Same<L::Facts<'g>>,
+        same: &SameInterfaceRun<L::Facts<'g>>,
         walk: &Walk<'g>,
     ) -> usize {
         let (interface, facts) = (same.interface, &same.facts);
@@ -197,7 +197,7 @@ impl<L: Chain> ChainRunner<L> {
         from: usize,
         frame: &mut Frame,
         (memory, exits): (Memory, &mut [NodeIndex]),
-        same: &mut Same<L::Facts<'g>>,
+        same: &mut SameInterfaceRun<L::Facts<'g>>,
         walk: &Walk<'g>,
     ) {
         frame.each_while(memory, from, |i, pkt| {
@@ -219,7 +219,7 @@ impl<L: Chain> ChainRunner<L> {
         &'g self,
         frame: &mut Frame,
         (memory, exits): (Memory, &mut [NodeIndex]),
-        same: &mut Same<L::Facts<'g>>,
+        same: &mut SameInterfaceRun<L::Facts<'g>>,
         walk: &Walk<'g>,
     ) {
         let n = frame.len();
@@ -256,7 +256,7 @@ impl<L: Chain> ChainRunner<L> {
         packets: Range<usize>,
         frame: &mut Frame,
         (memory, exits): (Memory, &mut [NodeIndex]),
-        same: &mut Same<L::Facts<'g>>,
+        same: &mut SameInterfaceRun<L::Facts<'g>>,
         walk: &Walk<'g>,
     ) {
         frame.each_of::<false>(memory, packets, |i, pkt| {
@@ -273,16 +273,22 @@ impl<L: Chain> ChainRunner<L> {
     /// Packet `i` came in by another interface than the one before.
     #[cold]
     #[inline(never)]
-    fn turn<'g>(&'g self, same: &mut Same<L::Facts<'g>>, i: usize, interface: SwIfIndex, walk: &Walk<'g>) {
+    fn turn<'g>(
+        &'g self,
+        same: &mut SameInterfaceRun<L::Facts<'g>>,
+        i: usize,
+        interface: SwIfIndex,
+        walk: &Walk<'g>,
+    ) {
         self.flush(same, i, walk);
         walk.forget();
         walk.second.set(0);
         let facts = self.chain.facts(interface, walk);
-        *same = Same { interface, since: i, facts };
+        *same = SameInterfaceRun { interface, since: i, facts };
     }
 
     /// Counts the packets before packet `i`.
-    fn flush<'g>(&'g self, same: &Same<L::Facts<'_>>, i: usize, walk: &Walk<'g>) {
+    fn flush<'g>(&'g self, same: &SameInterfaceRun<L::Facts<'_>>, i: usize, walk: &Walk<'g>) {
         let packets = i.saturating_sub(same.since) as u64;
         if packets > 0 {
             self.chain.count(same.interface, packets, walk);

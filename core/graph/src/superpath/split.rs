@@ -8,8 +8,8 @@ use shoal_infra::Guard;
 use super::ahead::{Ahead, Hint};
 use super::bind::Binder;
 use super::link::{Chain, Link, count};
-use super::walk::{Spot, Walk};
-use super::{Known, Plain, PlainSecond, Seeks};
+use super::walk::{ChainPosition, Walk};
+use super::{Known, Plain, PlainSecond, StagedLookup};
 use crate::graph::GraphError;
 use crate::node::NodeIndex;
 
@@ -18,8 +18,8 @@ use crate::node::NodeIndex;
 pub struct Split<N, A, B>(pub Arc<N>, pub A, pub B);
 
 impl<N, A: Link, B: Link> Split<N, A, B> {
-    const FIRST: Spot = Spot { at: 1, side: 0 };
-    const SECOND: Spot = Spot { at: 1 + A::NODES, side: 1 };
+    const FIRST: ChainPosition = ChainPosition { at: 1, side: 0 };
+    const SECOND: ChainPosition = ChainPosition { at: 1 + A::NODES, side: 1 };
 
     /// A packet of the first chain among many of the other.
     #[cold]
@@ -38,14 +38,14 @@ impl<N, A: Link, B: Link> Split<N, A, B> {
 
 /// The lookups of a block of two chains. Each has a place for every packet; in those of the other's packets stands what
 /// was there before, and is looked up too when a block has packets of both.
-pub struct Sides<A: Seeks, B: Seeks> {
+pub struct Sides<A: StagedLookup, B: StagedLookup> {
     first: Ahead<A>,
     other: Ahead<B>,
     /// Whether there are packets of the first chain, and of the second.
     any: [bool; 2],
 }
 
-impl<A: Seeks, B: Seeks> Default for Sides<A, B> {
+impl<A: StagedLookup, B: StagedLookup> Default for Sides<A, B> {
     fn default() -> Self {
         Sides { first: Ahead::default(), other: Ahead::default(), any: [false; 2] }
     }
@@ -67,10 +67,11 @@ impl<A: Default, B> Default for Either<A, B> {
 }
 
 /// What one lookup for several packets of a chain has found.
-type FoundOf<'g, A> = (<<A as Link>::Lookup as Seeks>::Sought, <A as Link>::Found<'g>);
+type FoundOf<'g, A> = (<<A as Link>::Lookup as StagedLookup>::Query, <A as Link>::Found<'g>);
 
 /// What packets of two chains look for.
-type OfEither<A, B> = Either<<<A as Link>::Lookup as Seeks>::Sought, <<B as Link>::Lookup as Seeks>::Sought>;
+type OfEither<A, B> =
+    Either<<<A as Link>::Lookup as StagedLookup>::Query, <<B as Link>::Lookup as StagedLookup>::Query>;
 
 /// What two chains that begin with `N` need to know of an interface, each if its packets are plain.
 type OfBoth<'g, N, A, B> = (OfChain<'g, N, A>, OfChain<'g, N, B>);
@@ -78,7 +79,7 @@ type OfChain<'g, N, A> = Option<(<N as Plain>::Facts<'g>, <A as Link>::Facts<'g>
 
 /// What the lookups of two chains that begin with `N` need to know of an interface.
 type OfLookups<'g, A, B> = (Option<LookupFacts<'g, A>>, Option<LookupFacts<'g, B>>);
-type LookupFacts<'g, A> = <<A as Link>::Lookup as Seeks>::Facts<'g>;
+type LookupFacts<'g, A> = <<A as Link>::Lookup as StagedLookup>::Facts<'g>;
 
 #[inline(always)]
 fn of_lookups<'g, N: Plain, A: Link, B: Link>((a, b): &OfBoth<'g, N, A, B>) -> OfLookups<'g, A, B> {
@@ -87,7 +88,7 @@ fn of_lookups<'g, N: Plain, A: Link, B: Link>((a, b): &OfBoth<'g, N, A, B>) -> O
 
 impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     type Facts<'g> = OfBoth<'g, N, A, B>;
-    type Sought = OfEither<A, B>;
+    type Query = OfEither<A, B>;
     type Found<'g> = Either<FoundOf<'g, A>, FoundOf<'g, B>>;
     type Ahead = Sides<A::Lookup, B::Lookup>;
     const LOOKS_UP: bool = true;
@@ -113,11 +114,11 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>) -> Self::Sought {
+    fn query(pkt: &Packet<'_>) -> Self::Query {
         if N::is_second(pkt) {
-            Either::Second(B::Lookup::sought(pkt, N::PULLS + B::PULLS))
+            Either::Second(B::Lookup::query(pkt, N::PULLS + B::PULLS))
         } else {
-            Either::First(A::Lookup::sought(pkt, N::PULLS + A::PULLS))
+            Either::First(A::Lookup::query(pkt, N::PULLS + A::PULLS))
         }
     }
 
@@ -125,18 +126,18 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
     fn look_up<'g>(
         &'g self,
         facts: &Self::Facts<'g>,
-        sought: Self::Sought,
+        query: Self::Query,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>> {
         let (a, b) = of_lookups::<N, A, B>(facts);
-        Some(match sought {
-            Either::First(mut sought) => {
-                A::Lookup::look_up(a?, &mut sought);
-                Either::First((sought, self.1.found(&sought, guard)?))
+        Some(match query {
+            Either::First(mut query) => {
+                A::Lookup::look_up(a?, &mut query);
+                Either::First((query, self.1.found(&query, guard)?))
             }
-            Either::Second(mut sought) => {
-                B::Lookup::look_up(b?, &mut sought);
-                Either::Second((sought, self.2.found(&sought, guard)?))
+            Either::Second(mut query) => {
+                B::Lookup::look_up(b?, &mut query);
+                Either::Second((query, self.2.found(&query, guard)?))
             }
         })
     }
@@ -193,7 +194,7 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
             && self.0.plain(*node, pkt)
         {
             let known = match hint {
-                Hint::Frame(Either::First((sought, found))) => Known::Other(sought, *found),
+                Hint::Frame(Either::First((query, found))) => Known::Other(query, *found),
                 Hint::Frame(Either::Second(_)) => return self.first_by_itself(a, pkt.reborrow(), walk),
                 Hint::Block(ahead, i) => ahead.first.found(i),
                 Hint::Nothing => Known::Nothing,
@@ -204,20 +205,20 @@ impl<N: PlainSecond, A: Link, B: Link> Chain for Split<N, A, B> {
             Some((node, b)) if self.0.plain_second(*node, pkt) => {
                 walk.second.set(walk.second.get() + 1);
                 let known = match hint {
-                    Hint::Frame(Either::Second((sought, found))) => Known::Other(sought, *found),
+                    Hint::Frame(Either::Second((query, found))) => Known::Other(query, *found),
                     Hint::Frame(Either::First(_)) => return self.second_by_itself(b, pkt.reborrow(), walk),
                     Hint::Block(ahead, i) => ahead.other.found(i),
                     Hint::Nothing => Known::Nothing,
                 };
                 self.2.go(b, known, pkt, walk, Self::SECOND)
             }
-            _ => walk.leave(Spot::START),
+            _ => walk.leave(ChainPosition::START),
         }
     }
 
     fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>) {
-        let packets = walk.after(Spot::START, packets);
-        count(&*self.0, interface, packets, walk, Spot::START);
+        let packets = walk.after(ChainPosition::START, packets);
+        count(&*self.0, interface, packets, walk, ChainPosition::START);
         let second = walk.second.get().min(packets);
         self.1.count(interface, packets - second, walk, Self::FIRST);
         self.2.count(interface, second, walk, Self::SECOND);

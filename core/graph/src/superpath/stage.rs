@@ -7,8 +7,8 @@ use shoal_infra::Guard;
 
 use super::bind::Binder;
 use super::link::Link;
-use super::walk::{Spot, Walk};
-use super::{FIRST, Known, Optional, Pass, Seeks};
+use super::walk::{ChainPosition, Walk};
+use super::{FIRST, Known, Optional, Pass, StagedLookup};
 use crate::cx::Cx;
 use crate::feature::Arc as FeatureArc;
 use crate::graph::GraphError;
@@ -63,7 +63,7 @@ impl<A: Optional, Rest> Stage<A, Rest> {
     }
 
     #[inline(always)]
-    fn pass(&self, facts: A::Facts<'_>, pkt: &mut Packet<'_>, walk: &Walk<'_>, spot: Spot) -> Pass {
+    fn pass(&self, facts: A::Facts<'_>, pkt: &mut Packet<'_>, walk: &Walk<'_>, spot: ChainPosition) -> Pass {
         match &self.node {
             Some(node) => node.pass(facts, pkt, &Cx::new(walk.common, walk.entry(spot))),
             None => Pass::On,
@@ -73,7 +73,7 @@ impl<A: Optional, Rest> Stage<A, Rest> {
     /// The packet goes on in the ordinary graph, on the arc it is on.
     #[cold]
     #[inline(never)]
-    pub(super) fn leave(&self, mut pkt: Packet<'_>, walk: &Walk<'_>, spot: Spot) -> NodeIndex {
+    pub(super) fn leave(&self, mut pkt: Packet<'_>, walk: &Walk<'_>, spot: ChainPosition) -> NodeIndex {
         if let Some((arc, position)) = &self.bound {
             let meta = pkt.meta_mut();
             (meta.arc, meta.feature) = (arc.number, *position);
@@ -101,27 +101,27 @@ impl<A: Optional, Rest: Link> Link for Stage<A, Rest> {
     }
 
     #[inline(always)]
-    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as Seeks>::Facts<'g> {
+    fn of_lookup<'g>(facts: &Self::Facts<'g>) -> <Self::Lookup as StagedLookup>::Facts<'g> {
         Rest::of_lookup(&facts.1)
     }
 
     #[inline(always)]
     fn found<'g>(
         &'g self,
-        sought: &<Self::Lookup as Seeks>::Sought,
+        query: &<Self::Lookup as StagedLookup>::Query,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>> {
-        self.rest.found(sought, guard)
+        self.rest.found(query, guard)
     }
 
     #[inline(always)]
     fn go<'g>(
         &'g self,
         facts: &Self::Facts<'g>,
-        mut known: Known<'_, <Self::Lookup as Seeks>::Sought, Self::Found<'g>>,
+        mut known: Known<'_, <Self::Lookup as StagedLookup>::Query, Self::Found<'g>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         if let Some(own) = facts.0
             && !matches!(known, Known::Chosen(..))
@@ -136,11 +136,11 @@ impl<A: Optional, Rest: Link> Link for Stage<A, Rest> {
         self.rest.go(&facts.1, known, pkt, walk, spot.next())
     }
 
-    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: ChainPosition) {
         self.rest.count(interface, packets, walk, spot.next());
     }
 
-    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+    fn finish(&self, walk: &Walk<'_>, spot: ChainPosition) {
         self.rest.finish(walk, spot.next());
     }
 }
@@ -163,7 +163,7 @@ pub trait Outgoing: Send + Sync + 'static {
         interface: SwIfIndex,
         pkt: &mut Packet<'_>,
         walk: &Walk<'_>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> Option<NodeIndex>;
 }
 
@@ -176,7 +176,14 @@ impl Outgoing for () {
     }
 
     #[inline(always)]
-    fn go(&self, _: u64, _: SwIfIndex, _: &mut Packet<'_>, _: &Walk<'_>, _: Spot) -> Option<NodeIndex> {
+    fn go(
+        &self,
+        _: u64,
+        _: SwIfIndex,
+        _: &mut Packet<'_>,
+        _: &Walk<'_>,
+        _: ChainPosition,
+    ) -> Option<NodeIndex> {
         None
     }
 }
@@ -196,7 +203,7 @@ impl<A: Optional, Rest: Outgoing> Outgoing for Stage<A, Rest> {
         interface: SwIfIndex,
         pkt: &mut Packet<'_>,
         walk: &Walk<'_>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> Option<NodeIndex> {
         if let Some(own) = self.own_facts(enabled, interface, walk.common.guard) {
             match self.pass(own, pkt, walk, spot) {

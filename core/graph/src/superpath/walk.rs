@@ -25,41 +25,41 @@ pub struct Walk<'a> {
     /// Packets of the run that took the second of two chains.
     pub(super) second: &'a Cell<u64>,
     /// One for each chain's end.
-    pub(super) fans: &'a [Fan<'a>; 2],
+    pub(super) fans: &'a [LastTarget<'a>; 2],
 }
 
 /// Where in a chain a packet is.
 #[derive(Clone, Copy)]
-pub struct Spot {
+pub struct ChainPosition {
     /// The node's number.
     pub(super) at: usize,
     /// The chain's, of two that begin with the same node.
     pub(super) side: usize,
 }
 
-impl Spot {
-    pub(super) const START: Spot = Spot { at: 0, side: 0 };
+impl ChainPosition {
+    pub(super) const START: ChainPosition = ChainPosition { at: 0, side: 0 };
 
     #[inline(always)]
-    pub(super) const fn next(self) -> Spot {
+    pub(super) const fn next(self) -> ChainPosition {
         self.skip(1)
     }
 
     #[inline(always)]
-    const fn skip(self, nodes: usize) -> Spot {
-        Spot { at: self.at + nodes, side: self.side }
+    const fn skip(self, nodes: usize) -> ChainPosition {
+        ChainPosition { at: self.at + nodes, side: self.side }
     }
 }
 
 impl<'a> Walk<'a> {
     #[inline(always)]
-    pub(super) fn entry(&self, spot: Spot) -> &'a NodeEntry {
+    pub(super) fn entry(&self, spot: ChainPosition) -> &'a NodeEntry {
         let entry = self.nodes.get(spot.at).and_then(|node| self.common.topology.nodes.get(node.at()));
         entry.map_or(self.nowhere, |entry| entry)
     }
 
     #[inline(always)]
-    pub(super) fn fan(&self, spot: Spot) -> &'a Fan<'a> {
+    pub(super) fn fan(&self, spot: ChainPosition) -> &'a LastTarget<'a> {
         match self.fans.get(spot.side) {
             Some(fan) => fan,
             None => unreachable!("there are two sides"),
@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
 
     /// A packet goes on in the ordinary graph, with this node.
     #[inline(always)]
-    pub(super) fn leave(&self, spot: Spot) -> NodeIndex {
+    pub(super) fn leave(&self, spot: ChainPosition) -> NodeIndex {
         leave(self.left.get(spot.at), self.any_left, self.nodes.get(spot.at), self.nowhere)
     }
 
@@ -78,7 +78,7 @@ impl<'a> Walk<'a> {
         &self,
         known: &Known<'_, S, F>,
         mut pkt: Packet<'_>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         match known {
             Known::Chosen(number, node) => {
@@ -91,13 +91,19 @@ impl<'a> Walk<'a> {
 
     /// The feature at `spot` has chosen where a packet goes.
     #[inline(always)]
-    pub(super) fn chosen<S: 'static, F>(&self, number: u32, spot: Spot) -> Known<'static, S, F> {
+    pub(super) fn chosen<S: 'static, F>(&self, number: u32, spot: ChainPosition) -> Known<'static, S, F> {
         Known::Chosen(number, Lane::target(self.common.topology, self.entry(spot), FIRST))
     }
 
     /// The same of a feature behind the last lookup: the packet goes there as if the feature's node had sent it.
     #[cold]
-    pub(super) fn turn_aside(&self, number: u32, mut pkt: Packet<'_>, edge: Edge, spot: Spot) -> NodeIndex {
+    pub(super) fn turn_aside(
+        &self,
+        number: u32,
+        mut pkt: Packet<'_>,
+        edge: Edge,
+        spot: ChainPosition,
+    ) -> NodeIndex {
         pkt.meta_mut().adj = number;
         Lane::target(self.common.topology, self.entry(spot), edge)
     }
@@ -110,7 +116,7 @@ impl<'a> Walk<'a> {
         output: &O,
         pkt: &Packet<'_>,
         edge: Edge,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         let fan = self.fan(spot);
         if fan.edge.get() != edge
@@ -132,7 +138,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Packets left of a run after those that left at this node.
-    pub(super) fn after(&self, spot: Spot, packets: u64) -> u64 {
+    pub(super) fn after(&self, spot: ChainPosition, packets: u64) -> u64 {
         packets.saturating_sub(self.left.get(spot.at).map_or(0, Cell::get))
     }
 
@@ -161,7 +167,7 @@ fn leave(
 
 /// The one of many nodes that the last packet went to, and what it had to count so far: most packets of a frame go the
 /// way of the one before.
-pub(super) struct Fan<'a> {
+pub(super) struct LastTarget<'a> {
     pub(super) edge: Cell<Edge>,
     /// Where packets go behind the node.
     pub(super) exit: Cell<NodeIndex>,
@@ -171,9 +177,9 @@ pub(super) struct Fan<'a> {
     node: Cell<&'a NodeEntry>,
 }
 
-impl<'a> Fan<'a> {
+impl<'a> LastTarget<'a> {
     pub(super) fn new(nowhere: &'a NodeEntry) -> Self {
-        Fan {
+        LastTarget {
             edge: Cell::new(Edge(u16::MAX)),
             exit: Cell::new(nowhere.index),
             packets: Cell::new(0),

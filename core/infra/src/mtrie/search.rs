@@ -58,7 +58,7 @@ const TOGETHER: usize = 32;
 
 /// What is known of several searches after [`Mtrie::advance`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Begun {
+pub enum InFlight {
     /// Some are not done.
     #[default]
     Open,
@@ -109,7 +109,7 @@ impl<A: Address> Mtrie<A> {
     /// The second part, of several: the next level of large plies. What the one below reads is then on its way
     /// again, where there is one.
     #[inline(always)]
-    pub fn advance(&self, all: &mut [Search<A>]) -> Begun {
+    pub fn advance(&self, all: &mut [Search<A>]) -> InFlight {
         // By value, so that what it consists of need not be read again for each.
         let slots = self.slots.as_slice();
         let level = A::CACHED_LEVELS + 1;
@@ -124,13 +124,13 @@ impl<A: Address> Mtrie<A> {
                 self.slots.prefetch(search.slot(level + 1));
             }
         }
-        if Entry(open).is_final() { Begun::Done } else { Begun::Open }
+        if Entry(open).is_final() { InFlight::Done } else { InFlight::Open }
     }
 
     /// The rest, of the same searches.
     #[inline(always)]
-    pub fn finish(&self, begun: Begun, all: &mut [Search<A>]) {
-        if begun == Begun::Done {
+    pub fn finish(&self, begun: InFlight, all: &mut [Search<A>]) {
+        if begun == InFlight::Done {
             return;
         }
         let slots = self.slots.as_slice();

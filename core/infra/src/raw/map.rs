@@ -96,7 +96,7 @@ impl Mapping {
     /// As `commit`, with reserved 2 MB pages, all faulted in; on failure it is reserved address space again.
     ///
     /// # Safety
-    /// The range was never committed, so nothing refers to it, and nobody else commits it meanwhile.
+    /// The range was never committed, so nothing refers to it, and no other thread commits it meanwhile.
     pub(crate) unsafe fn commit_huge(&self, start: usize, bytes: usize) -> io::Result<()> {
         self.check(start, bytes)?;
         if !start.is_multiple_of(HUGE) || !bytes.is_multiple_of(HUGE) {
@@ -115,7 +115,7 @@ impl Mapping {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        // SAFETY: as above; nobody was told of the pages.
+        // SAFETY: as above; no other code knows the pages.
         unsafe { replace(range, Kind::Reserved) }?;
         Err(error)
     }

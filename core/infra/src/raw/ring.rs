@@ -37,7 +37,7 @@ impl<T> Shared<T> {
     /// The slot must hold a value, belong to the caller, and be given up by moving `head` past it.
     unsafe fn take(&self, index: usize) -> Option<T> {
         let slot = self.slot(index)?;
-        // SAFETY: the caller's promise: the slot holds a value and nobody else touches it.
+        // SAFETY: the caller's promise: the slot holds a value and no other thread touches it.
         Some(slot.with(|value| unsafe { value.read().assume_init() }))
     }
 }
@@ -135,7 +135,7 @@ impl<T: Send> Producer<T> {
         self.shared.capacity
     }
 
-    /// Whether the consumer was dropped, so that nobody will ever take a value out.
+    /// Whether the consumer was dropped, so that no value will ever be taken out.
     pub fn is_abandoned(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
     }

@@ -1,6 +1,6 @@
 //! Invariant: the mapping is shared memory of the file, whose size is sealed at `words * 8` bytes, so no
-//! access faults. This process reaches it only as an array of `AtomicU64`, whoever wrote the bytes,
-//! here or in another process; every bit pattern is valid. A `Span` keeps the mapping it points into alive.
+//! access faults. This process reaches it only as an array of `AtomicU64`, no matter which process wrote the bytes;
+//! every bit pattern is valid. A `Span` keeps the mapping it points into alive.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -32,7 +32,7 @@ impl Words {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a descriptor just opened, which nobody else owns.
+        // SAFETY: a descriptor just opened, which has no other owner.
         let file = unsafe { OwnedFd::from_raw_fd(fd) };
         let length =
             libc::off_t::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -50,8 +50,8 @@ impl Words {
         Ok(Words { file, mapping, count: bytes / 8 })
     }
 
-    /// Another process's file, for reading: nobody must write to these words. Only a file that can no longer shrink
-    /// is mapped, for an access beyond its end would kill the reader.
+    /// Another process's file, for reading: this process must not write to these words. Only a file that can no longer
+    /// shrink is mapped, for an access beyond its end would kill the reader.
     pub(crate) fn view(file: OwnedFd) -> io::Result<Words> {
         // SAFETY: plain system call on our descriptor; it answers -1 for what is no memfd.
         let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };

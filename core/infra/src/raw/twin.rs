@@ -128,7 +128,7 @@ impl<T: Copy + Send + Sync> TwinCell<T> {
     /// active and which no reader can have found since a grace period began that is over; only one thread stores.
     #[cfg(not(loom))]
     pub(super) unsafe fn place(cell: NonNull<Self>, distance: u32, value: T) {
-        // SAFETY: the caller's: a copy that nobody reads or writes.
+        // SAFETY: the caller's: a copy that no thread reads or writes.
         unsafe { &*Self::first(cell).byte_add(distance as usize) }
             .with_mut(|copy| unsafe { copy.write(value) });
         // SAFETY: a cell.
@@ -143,7 +143,7 @@ impl<T: Copy + Send + Sync> TwinCell<T> {
     pub(super) unsafe fn store(&self, value: T) {
         let active = self.active.load(Ordering::Relaxed);
         let inactive = Self::SECOND - active;
-        // SAFETY: the caller's promise is the file's invariant: nobody reads or writes this copy.
+        // SAFETY: the caller's promise is the file's invariant: no thread reads or writes this copy.
         self.copy(inactive).with_mut(|copy| unsafe { copy.write(value) });
         self.active.store(inactive, Ordering::Release);
     }

@@ -39,7 +39,7 @@ pub struct TwinTableWriter<T> {
     writable: Vec<Grace>,
     /// Spare copies never used: how many there have been.
     used: usize,
-    /// Spare copies that are nobody's, and when they may be written.
+    /// Spare copies without a user, and when they may be written.
     free: VecDeque<(usize, Grace)>,
 }
 

@@ -1,4 +1,4 @@
-//! Who asks.
+//! The client that asks.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::{Control, Missing};
 pub struct ClientIndex(pub u32);
 
 impl ClientIndex {
-    /// Nobody who is connected: the router itself, or a test.
+    /// No connected client: the router itself, or a test.
     pub const NONE: ClientIndex = ClientIndex(0);
 }
 
@@ -26,7 +26,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A request by nobody who is connected.
+    /// A request without a connected client.
     pub fn local(control: &Rc<Control>) -> Self {
         Call { control: Rc::clone(control), client: ClientIndex::NONE, context: 0 }
     }
@@ -39,7 +39,7 @@ impl Call {
         self.control.get::<T>()
     }
 
-    /// Who is connected.
+    /// A connected client.
     ///
     /// # Errors
     /// This router has no binary API.

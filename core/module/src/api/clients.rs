@@ -1,4 +1,4 @@
-//! Who is connected, and who wants to know of what.
+//! Connected clients, and the events that they want.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -78,7 +78,7 @@ impl Clients {
     }
 }
 
-/// Who wants to know of one kind of event, and of which of them.
+/// Clients that want one kind of event, and which of them.
 #[derive(Debug)]
 pub struct Subscribers<Of = ()>(RefCell<Vec<Subscriber<Of>>>);
 
@@ -103,7 +103,7 @@ impl<Of: PartialEq + Copy> Subscribers<Of> {
     pub fn set(&self, call: &Call, pid: u32, of: Of, is_wanted: bool) -> Result<(), Retval> {
         let clients = call.clients().map_err(|_| Retval::INVALID_REGISTRATION)?;
         let mut all = self.0.borrow_mut();
-        // Nobody tells when a client goes; there are no more of those than came since the last call.
+        // No event tells when a client goes; there are no more of those than came since the last call.
         all.retain(|one| clients.is_there(one.client));
         let place = all.iter().position(|one| one.client == call.client && one.of == of);
         match (place, is_wanted) {
@@ -119,7 +119,7 @@ impl<Of: PartialEq + Copy> Subscribers<Of> {
         self.0.borrow().iter().map(|one| (one.client, one.pid, one.of)).collect()
     }
 
-    /// Whether nobody wants to know.
+    /// Whether no client is registered.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }
@@ -129,7 +129,7 @@ impl<Of: PartialEq + Copy> Subscribers<Of> {
         self.tell(control, |clients, one| !wanted(one.of) || clients.send(one.client, one.pid, event));
     }
 
-    /// Calls `tell` for each; who is gone by its answer is forgotten.
+    /// Calls `tell` for each; a client that is gone by its answer is forgotten.
     fn tell(&self, control: &Control, tell: impl Fn(&Clients, &Subscriber<Of>) -> bool) {
         if self.is_empty() {
             return;

@@ -36,14 +36,14 @@ pub enum Text {
 #[derive(Clone)]
 pub struct Args {
     control: Rc<Control>,
-    given: Rc<Given>,
+    given: Rc<ParsedLine>,
     /// Which of them are in this bag.
     range: Range<usize>,
 }
 
 /// A line and what it consists of.
 #[derive(Clone, Default)]
-struct Given {
+struct ParsedLine {
     line: String,
     all: Vec<Item>,
 }
@@ -51,10 +51,10 @@ struct Given {
 impl Args {
     /// An empty bag for one input line.
     pub fn new(control: Rc<Control>, line: &str) -> Self {
-        Self { control, given: Rc::new(Given { line: line.to_owned(), all: Vec::new() }), range: 0..0 }
+        Self { control, given: Rc::new(ParsedLine { line: line.to_owned(), all: Vec::new() }), range: 0..0 }
     }
 
-    /// The bag of another line, in the memory of this one if nobody else has it; `find` puts in its items, or says that
+    /// The bag of another line, in the memory of this one if it is not shared; `find` puts in its items, or says that
     /// it cannot.
     pub fn refill(&mut self, line: &str, find: impl FnOnce(&mut Vec<Item>) -> bool) -> bool {
         if Rc::get_mut(&mut self.given).is_none() {
@@ -89,7 +89,7 @@ impl Args {
     /// The same bag with these items instead.
     pub fn with_items(self, items: Vec<Item>) -> Self {
         let (range, line) = (0..items.len(), self.given.line.clone());
-        Self { given: Rc::new(Given { line, all: items }), range, ..self }
+        Self { given: Rc::new(ParsedLine { line, all: items }), range, ..self }
     }
 
     /// The whole input line.

@@ -16,7 +16,7 @@ pub type Later = Pin<Box<dyn Future<Output = Result<Output, CliError>>>>;
 /// A command's function that takes its time (ping, wait) and may print while it runs.
 ///
 /// It must give way to others by awaiting: the control plane is one thread. When the client leaves, printing
-/// to the [`Sink`] fails with [`super::Gone`]; let `?` end the handler then.
+/// to the [`Sink`] fails with [`super::ClientGone`]; let `?` end the handler then.
 pub type AsyncHandler = fn(Rc<Control>, Args, Sink) -> Later;
 
 /// The function behind a command.

@@ -58,5 +58,5 @@ pub use listing::{Form, Listing, Page};
 pub use nearest::nearest;
 pub use output::{Output, View};
 pub use pace::Pace;
-pub use sink::{Client, Gone, Reader, Sink};
+pub use sink::{Client, ClientGone, Reader, Sink};
 pub use wire_args::WIRE;

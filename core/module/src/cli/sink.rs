@@ -10,9 +10,9 @@ use super::Form;
 /// The client has left, or has interrupted the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted")]
-pub struct Gone;
+pub struct ClientGone;
 
-/// Who reads.
+/// The reader.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Client {
     /// The number of its session, if it stays for more than one command.
@@ -24,7 +24,7 @@ pub struct Client {
 /// The reading end of a [`Sink`]; the CLI's sessions implement it.
 pub trait Reader {
     /// Takes text to be shown. Fails once the client has left or does not read.
-    fn write(&self, text: &str) -> Result<(), Gone>;
+    fn write(&self, text: &str) -> Result<(), ClientGone>;
     /// Shows how far a long run is; for people who watch, never part of the answer.
     fn progress(&self, _text: &str) {}
     /// In which form [listings](super::Listing) are written while they are made; `None`: not at all, they are kept to be
@@ -33,7 +33,7 @@ pub trait Reader {
         None
     }
     /// Takes a piece of a listing, in the form that was asked for. Text unless told otherwise.
-    fn piece(&self, piece: &str) -> Result<(), Gone> {
+    fn piece(&self, piece: &str) -> Result<(), ClientGone> {
         self.write(piece)
     }
     /// Ready when the client has read so much that there is room for another piece, or has gone.
@@ -61,16 +61,16 @@ impl Sink {
     }
 
     /// Prints one line, without waiting for the client.
-    pub fn line(&self, line: impl fmt::Display) -> Result<(), Gone> {
+    pub fn line(&self, line: impl fmt::Display) -> Result<(), ClientGone> {
         self.0.write(&format!("{line}\n"))
     }
 
     /// Prints text as it stands.
-    pub fn text(&self, text: &str) -> Result<(), Gone> {
+    pub fn text(&self, text: &str) -> Result<(), ClientGone> {
         self.0.write(text)
     }
 
-    /// Shows how far a long run is to whoever watches; clients without a place for it show nothing.
+    /// Shows the client how far a long run is; clients without a place for it show nothing.
     pub fn progress(&self, text: &str) {
         self.0.progress(text);
     }
@@ -81,7 +81,7 @@ impl Sink {
     }
 
     /// Prints a piece of a listing.
-    pub fn piece(&self, piece: &str) -> Result<(), Gone> {
+    pub fn piece(&self, piece: &str) -> Result<(), ClientGone> {
         self.0.piece(piece)
     }
 
@@ -89,9 +89,9 @@ impl Sink {
     ///
     /// # Errors
     /// It has left, or has interrupted the command.
-    pub async fn room(&self) -> Result<(), Gone> {
+    pub async fn room(&self) -> Result<(), ClientGone> {
         poll_fn(|cx| self.0.poll_room(cx)).await;
-        if self.0.is_gone() { Err(Gone) } else { Ok(()) }
+        if self.0.is_gone() { Err(ClientGone) } else { Ok(()) }
     }
 
     /// Whether the client has left or has interrupted the command.

@@ -36,7 +36,7 @@ pub enum FileError {
 }
 
 impl SocketFile {
-    /// Makes the socket at `path` for its owner and group only. A file that nobody listens on any more is replaced.
+    /// Makes the socket at `path` for its owner and group only. A file without a listener is replaced.
     ///
     /// `probe` connects to a path, `bind` makes the socket at one and listens.
     ///
@@ -50,7 +50,7 @@ impl SocketFile {
     ) -> Result<(L, SocketFile), FileError> {
         let failed = |what, source| FileError::System { path: path.to_owned(), what, source };
         check_stale(path, probe)?;
-        // Made under another name and moved into place, so that nobody can connect before the file has its
+        // Made under another name and moved into place, so that no client can connect before the file has its
         // permissions, and the old file is replaced in one step.
         let mut young = path.as_os_str().to_owned();
         young.push(format!(".{}", std::process::id()));

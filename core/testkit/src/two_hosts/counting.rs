@@ -64,7 +64,7 @@ pub fn counts_begin_when_asked_and_the_superpath_is_whole_without_them(on: &TwoH
     router.send(&a, &plain);
     assert_eq!((b.received().len(), adjacencies.counted_by(index), vectors(&router, &rewrite)), (1, None, 4));
     adjacencies.count(Counted::All, Counting::On).unwrap();
-    assert_eq!(adjacencies.counted_by(index), Some((0, 0)), "it begins anew");
+    assert_eq!(adjacencies.counted_by(index), Some((0, 0)), "it starts from zero");
 }
 
 /// Whether the route's leaf is an adjacency of its path list, which counts too.
@@ -106,8 +106,8 @@ pub fn one_may_count_alone_and_keeps_counting_when_its_neighbour_changes(on: &Tw
 pub fn what_cannot_count_is_refused_and_named(on: &TwoHosts) {
     let (router, _, b) = (on.make)();
     let (adjacencies, index) = (router.get::<Adjacencies>(), next_hop(on, &router, &b));
-    let nobody = adjacencies.count(Counted::One(AdjIndex(99_999)), Counting::On).unwrap_err();
-    assert!(matches!(nobody, AdjError::NoAdjacency { index: AdjIndex(99_999), .. }), "{nobody}");
+    let unknown = adjacencies.count(Counted::One(AdjIndex(99_999)), Counting::On).unwrap_err();
+    assert!(matches!(unknown, AdjError::NoAdjacency { index: AdjIndex(99_999), .. }), "{unknown}");
     let special = adjacencies.list().into_iter().find(|(_, adj, _)| adj.kind() == AdjKind::Local).unwrap().0;
     assert_eq!(adjacencies.count(Counted::One(special), Counting::On), Err(AdjError::NoHeader(special)));
     adjacencies.count(Counted::All, Counting::On).unwrap();

@@ -6,7 +6,7 @@ use shoal_fib::{Fib, FibIndex, Source, Via};
 use shoal_graph::PacketNode;
 
 use super::{TwoHosts, prefix, route, route_in, station, via};
-use crate::toy::{DISLIKED, Toy};
+use crate::toy::{DROPPED_BYTE, Toy};
 use crate::{Port, Router};
 
 /// Tests of such routes, in the family of a [`TwoHosts`](crate::two_hosts::TwoHosts). Each body of this file is named
@@ -68,7 +68,7 @@ pub fn packets_are_received_again_with_the_features_and_the_table_of_that_interf
     assert_eq!(router.error(Toy::<0>::NAME, "a toy saw the packet"), 1);
     assert_eq!(router.if_counter("/if/rx", c.index()), before + 1);
     let mut disliked = far(on, &a, 1000);
-    *disliked.last_mut().unwrap() = DISLIKED;
+    *disliked.last_mut().unwrap() = DROPPED_BYTE;
     router.send(&a, disliked);
     assert_eq!((b.received().len(), router.error(Toy::<0>::NAME, "a toy did not like the packet")), (0, 1));
     // Others know nothing of it.
@@ -138,7 +138,7 @@ pub fn a_route_counts_from_when_it_is_asked_to_and_others_do_not(on: &TwoHosts) 
         assert_eq!((b.received().len(), counted(on, &router, FibIndex(0))), (2, Some((n, n * on.bytes()))));
     }
     assert_eq!(router.counter("/net/route/to"), 3);
-    // Counting again begins nothing anew, and another way is still the route's.
+    // Counting again resets nothing, and another way is still the route's.
     count(on, &router, Counting::On);
     route(&router, on.far, Via::Unreachable);
     router.send(&a, far(on, &a, 1000));

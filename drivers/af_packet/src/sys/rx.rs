@@ -192,7 +192,7 @@ impl RxRing {
         Ok(rings)
     }
 
-    /// For whoever opens further queues while another thread has this one.
+    /// For a thread that opens further queues while another thread has this one.
     pub fn handle(&self) -> RxHandle {
         RxHandle(Arc::downgrade(&self.socket))
     }

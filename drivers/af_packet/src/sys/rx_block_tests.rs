@@ -34,7 +34,7 @@ impl Block {
         let mut lens = Vec::new();
         while !cursor.is_empty() {
             match cursor.step(&map) {
-                // SAFETY: the block is anonymous memory that nobody writes to.
+                // SAFETY: the block is anonymous memory without a writer.
                 Ok(located) => lens.push(unsafe { located.view(&map) }.unwrap().bytes.len()),
                 Err(Malformed) => return (lens, false),
             }
@@ -109,7 +109,7 @@ fn a_cut_frame_and_a_stripped_tag_are_reported() {
     block.put(48 + frame::VLAN_TCI, 0x2007);
     let map = mapped(&block.0);
     let located = Cursor::acquire(&map, 0, SIZE, RingVersion::V3).unwrap().step(&map).unwrap();
-    // SAFETY: the block is anonymous memory that nobody writes to.
+    // SAFETY: the block is anonymous memory without a writer.
     let frame = unsafe { located.view(&map) }.unwrap();
     assert!(frame.is_truncated() && frame.is_losing() && frame.is_csum_not_ready() && !frame.is_csum_valid());
     assert_eq!(frame.vlan, Some(VlanTag { tpid: 0x8100, tci: 0x2007 }));

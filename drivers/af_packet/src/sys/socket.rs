@@ -28,7 +28,7 @@ impl PacketSocket {
         if fd < 0 {
             return Err(Error::last("socket(AF_PACKET)"));
         }
-        // SAFETY: a descriptor that the kernel has just made for us, owned by nobody else.
+        // SAFETY: a descriptor that the kernel has just made for us, with no other owner.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

@@ -278,7 +278,8 @@ impl Program {
                 ifindex: 0,
                 attach: ATTACH_XDP,
             };
-            // SAFETY: BPF_PROG_LOAD makes a descriptor; code, licence and log are borrowed, and their lengths are those said.
+            // SAFETY: BPF_PROG_LOAD makes a descriptor; code, licence and log are borrowed, and have the lengths given
+            // here.
             unsafe { bpf_new(PROG_LOAD, &mut attr) }
         };
         match load(&mut []) {
@@ -321,7 +322,7 @@ impl Program {
             repeat: 1,
             duration: 0,
         };
-        // SAFETY: both frames are borrowed, and as long as is said.
+        // SAFETY: both frames are borrowed, and have the lengths given here.
         unsafe { bpf(PROG_TEST_RUN, &mut attr) }.map_err(Error::os("bpf(BPF_PROG_TEST_RUN)"))?;
         Ok(attr.result)
     }

@@ -1,5 +1,6 @@
 //! One queue of an interface whose packet memory is the router's buffers: what is received lies in a buffer where a
-//! packet's data lie, and what is sent is read from there. Nobody copies but the kernel, if the driver does not.
+//! packet's data lie, and what is sent is read from there. Only the kernel copies, and only if the driver cannot do
+//! without.
 //!
 //! All memory that buffers are in when the queue is opened is registered, and each buffer is a chunk: the kernel leaves
 //! [`DATA_OFFSET`] bytes free in front of what it receives. Buffers are lent to the kernel by the books of the two halves
@@ -285,7 +286,7 @@ impl LentRx {
 
 impl Drop for LentRx {
     fn drop(&mut self) {
-        // The kernel has them until the socket is closed, and it is as soon as nobody shares it any more.
+        // The kernel has them until the socket is closed, which happens when its last owner drops it.
         self.rings.shared.memory.keep_rx(self.loans.take());
     }
 }

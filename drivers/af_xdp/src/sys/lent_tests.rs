@@ -203,7 +203,7 @@ fn frames_in_pieces_become_chains_and_half_ones_are_refused() {
     bench.receive(4, more(desc(bench.filled(4), 1)));
     bench.receive(5, desc(3, 1));
     bench.received(6);
-    assert!(bench.next().unwrap().is_err(), "a piece of nobody's");
+    assert!(bench.next().unwrap().is_err(), "a piece without an owner");
     assert!(bench.next().is_none());
     assert_eq!((bench.rx.loans.len(), bench.elsewhere()), (RX as usize, 0));
 }

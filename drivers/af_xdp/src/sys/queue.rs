@@ -1,4 +1,4 @@
-//! One queue of an interface with packet memory of its own: its four rings, and who has which frame.
+//! One queue of an interface with packet memory of its own: its four rings, and the owner of each frame.
 //!
 //! Packet memory is cut into frames of [`CHUNK`] bytes. The first belong to the receiving half, the others to the
 //! transmitting one; the halves share nothing else and may be on different threads. Each half knows which of its frames
@@ -12,7 +12,7 @@ use shoal_link::IfIndex;
 
 use super::ring::{Consumer, Desc, Layout, Producer};
 use super::rx_rings::RxRings;
-use super::socket::{Which, XskSocket, XskStats};
+use super::socket::{RingKind, XskSocket, XskStats};
 use crate::Error;
 use shoal_shm::{Mapping, Populate};
 
@@ -30,12 +30,12 @@ const MOST_KICKS: usize = 64;
 /// Who copies between the driver and packet memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Copying {
-    /// Nobody if the driver can, else the kernel.
+    /// No copies if the driver can, else the kernel copies.
     #[default]
     Auto,
     /// The kernel (`no-zero-copy`).
     Copy,
-    /// Nobody, or the interface is refused (`zero-copy`).
+    /// No copies, or the interface is refused (`zero-copy`).
     ZeroCopy,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Shared<M: ?Sized> {
 }
 
 impl<M: ?Sized> Shared<M> {
-    /// Asks again for those who did not get through.
+    /// Asks again for the packets that did not get through.
     pub(super) fn unstick(&self) {
         if self.stuck.load(Ordering::Relaxed) {
             self.stuck.store(false, Ordering::Relaxed);
@@ -164,10 +164,10 @@ pub(super) fn tie(
     queue: u32,
     config: &XskConfig,
 ) -> Result<(Rings, bool), Error> {
-    let fill = socket.ring(Which::Fill, 2 * config.rx_size)?;
-    let completion = socket.ring(Which::Completion, config.tx_size)?;
-    let rx = socket.ring(Which::Rx, config.rx_size)?;
-    let tx = socket.ring(Which::Tx, config.tx_size)?;
+    let fill = socket.ring(RingKind::Fill, 2 * config.rx_size)?;
+    let completion = socket.ring(RingKind::Completion, config.tx_size)?;
+    let rx = socket.ring(RingKind::Rx, config.rx_size)?;
+    let tx = socket.ring(RingKind::Tx, config.tx_size)?;
     if let Some(BusyPoll { usecs, budget }) = config.busy_poll {
         socket.busy_poll(usecs, budget)?;
     }
@@ -303,8 +303,8 @@ impl XskRx {
             return Some(self.next_long(desc, frame, start));
         }
         self.hand = Some(frame);
-        // SAFETY: the kernel has given this frame back (`take_back`), and gets it again only through `give`, which takes
-        // `&mut self`, which the returned frame keeps borrowed; it is of our half, so nobody else has it.
+        // SAFETY: the kernel has given this frame back (`take_back`), and gets it again only through `give`, which
+        // takes `&mut self`, which the returned frame keeps borrowed; it is of our half, so no other code has it.
         let bytes = unsafe { self.rings.shared.memory.bytes(start, desc.len as usize) }.unwrap_or_default();
         Some(Ok(RxFrame { bytes, pieces: 1 }))
     }
@@ -379,7 +379,7 @@ pub(crate) enum Kick {
     Gone,
 }
 
-/// The frames of a transmitting half, and who has which.
+/// The frames of a transmitting half, and the owner of each.
 struct TxFrames {
     completion: Consumer,
     /// The first of them.

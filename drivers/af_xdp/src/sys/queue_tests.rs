@@ -143,7 +143,7 @@ fn frames_in_pieces_are_put_together_and_half_ones_refused() {
     bench.receive(4, piece(4, 1, true));
     bench.receive(5, piece(99, 1, false));
     bench.received(6);
-    assert!(bench.rx.next().unwrap().is_err(), "a piece of nobody's");
+    assert!(bench.rx.next().unwrap().is_err(), "a piece without an owner");
     assert!(bench.rx.next().is_none());
 }
 

@@ -3,8 +3,8 @@
 //! Closing a socket does not end everything at once. What the kernel copies to receive it copies while it holds the socket,
 //! so with a driver that copies these buffers are free as soon as it is closed. What it sends, and with a driver that does
 //! not copy all it has, may be in use until the kernel has taken the queue's memory away from the driver, in the background.
-//! It says so in one way: while it has not, nobody else can have the queue. So such buffers are kept, and another socket
-//! tries to get the queue; when it does, they go back to their pool. Until then nobody has them.
+//! There is one sign of that: until then, no other socket can have the queue. So such buffers are kept, and another
+//! socket tries to get the queue; when it does, they go back to their pool. Until then they have no owner.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use shoal_buffer::{Loans, Pool};
 use shoal_link::IfIndex;
 
-use super::socket::{Which, XskSocket};
+use super::socket::{RingKind, XskSocket};
 use crate::Error;
 use shoal_shm::{Mapping, Populate};
 
@@ -78,16 +78,16 @@ impl Drop for Ended {
             return;
         }
         let Some(probe) = self.probe.take() else { return };
-        let mut grave = Grave { probe, memory: None, queue: self.queue, loans: kept };
+        let mut grave = PendingRelease { probe, memory: None, queue: self.queue, loans: kept };
         if !self.zero_copy && grave.wait() {
             return grave.settle();
         }
-        lock(&GRAVES).push(grave);
+        lock(&PENDING_RELEASES).push(grave);
     }
 }
 
 /// Buffers that the kernel may still use.
-struct Grave {
+struct PendingRelease {
     // Closed before its memory goes.
     probe: XskSocket,
     memory: Option<Mapping>,
@@ -95,16 +95,16 @@ struct Grave {
     loans: Vec<Loans>,
 }
 
-static GRAVES: Mutex<Vec<Grave>> = Mutex::new(Vec::new());
+static PENDING_RELEASES: Mutex<Vec<PendingRelease>> = Mutex::new(Vec::new());
 
-impl Grave {
+impl PendingRelease {
     /// Whether the kernel has ended its use of the queue's memory: another socket can have the queue, or its interface is
     /// gone, which the kernel forgets last.
     fn is_over(&mut self) -> Result<bool, Error> {
         if self.memory.is_none() {
             let memory = Mapping::anonymous(PAGE, Populate::Now).map_err(Error::os("mmap(packet memory)"))?;
             self.probe.register(&memory, PAGE as u32)?;
-            for which in [Which::Fill, Which::Completion, Which::Rx] {
+            for which in [RingKind::Fill, RingKind::Completion, RingKind::Rx] {
                 self.probe.ring(which, 4)?;
             }
             self.memory = Some(memory);
@@ -141,7 +141,7 @@ impl Grave {
 
 /// Gives back what the kernel has left alone since; tells how many buffers it may still use.
 pub(crate) fn sweep() -> usize {
-    let mut graves = lock(&GRAVES);
+    let mut graves = lock(&PENDING_RELEASES);
     for mut grave in std::mem::take(&mut *graves) {
         match grave.is_over() {
             Ok(true) => grave.settle(),

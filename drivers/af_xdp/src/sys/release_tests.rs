@@ -39,7 +39,7 @@ fn with_veth(test: &str, tag: &str, run: impl FnOnce(&Namespace, IfIndex) + Send
     thread.join().unwrap();
 }
 
-/// A queue whose driver is said to copy nothing, closed with ten buffers in its hands.
+/// A queue whose driver claims to copy nothing, closed with ten buffers in its hands.
 fn close_without_copy(index: IfIndex, pool: &Arc<Pool>) {
     let part = pool.part().unwrap();
     let open = || {
@@ -107,7 +107,7 @@ fn with_one_that_does_not_they_are_kept_until_the_queue_is_free() {
         let pool = pool();
         close_without_copy(index, &pool);
         assert!(comes_back(&pool), "{:?}", pool.stats());
-        // As long as somebody has the queue, nobody can tell.
+        // As long as another socket has the queue, that cannot be told.
         close_without_copy(index, &pool);
         let other = soon(|| super::super::queue::open(index, 1, &SMALL));
         sweep();

@@ -12,7 +12,7 @@ use shoal_shm::{Mapping, Populate};
 
 /// Bytes that may wait for the interface, in copy mode; the kernel doubles it.
 const SEND_BUFFER: i32 = 8 << 20;
-/// `XDP_MAX_TX_SKB_BUDGET`: frames that one system call sends in copy mode, 32 unless said (Linux 6.17).
+/// `XDP_MAX_TX_SKB_BUDGET`: frames that one system call sends in copy mode, 32 by default (Linux 6.17).
 const MAX_TX_SKB_BUDGET: i32 = 9;
 
 /// An AF_XDP socket, non-blocking.
@@ -20,7 +20,7 @@ pub(crate) struct XskSocket(OwnedFd);
 
 /// Which of its rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum RingKind {
     Rx,
     Tx,
     Fill,
@@ -68,7 +68,7 @@ impl XskSocket {
         if fd < 0 {
             return Err(Error::last("socket(AF_XDP)"));
         }
-        // SAFETY: a descriptor that the kernel has just made for us, owned by nobody else.
+        // SAFETY: a descriptor that the kernel has just made for us, with no other owner.
         let socket = Self(unsafe { OwnedFd::from_raw_fd(fd) });
         if socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER, "SO_SNDBUFFORCE").is_err() {
             socket.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER, "SO_SNDBUF")?;
@@ -126,14 +126,14 @@ impl XskSocket {
     }
 
     /// Makes a ring of so many entries and maps it.
-    pub(super) fn ring(&self, which: Which, size: u32) -> Result<(Mapping, Layout), Error> {
+    pub(super) fn ring(&self, which: RingKind, size: u32) -> Result<(Mapping, Layout), Error> {
         let (option, page, entry, at, what) = match which {
-            Which::Rx => (libc::XDP_RX_RING, libc::XDP_PGOFF_RX_RING as u64, 16, 0, "XDP_RX_RING"),
-            Which::Tx => (libc::XDP_TX_RING, libc::XDP_PGOFF_TX_RING as u64, 16, 1, "XDP_TX_RING"),
-            Which::Fill => {
+            RingKind::Rx => (libc::XDP_RX_RING, libc::XDP_PGOFF_RX_RING as u64, 16, 0, "XDP_RX_RING"),
+            RingKind::Tx => (libc::XDP_TX_RING, libc::XDP_PGOFF_TX_RING as u64, 16, 1, "XDP_TX_RING"),
+            RingKind::Fill => {
                 (libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_PGOFF_FILL_RING, 8, 2, "XDP_UMEM_FILL_RING")
             }
-            Which::Completion => (
+            RingKind::Completion => (
                 libc::XDP_UMEM_COMPLETION_RING,
                 libc::XDP_UMEM_PGOFF_COMPLETION_RING,
                 8,

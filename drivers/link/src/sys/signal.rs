@@ -1,10 +1,10 @@
 //! Signals an eventfd that a stranger has, too, without ever waiting for it.
 //!
 //! write(2) waits while an eventfd is full, unless its *open file description* says O_NONBLOCK, and that description is
-//! shared: who has a copy of the descriptor can take the flag away between any check and the write. The kernel itself never
-//! waits when it signals an eventfd, since it does so in interrupts. One interface leads there: a request of its
-//! asynchronous I/O (io_submit(2)) names an eventfd that is signalled when the request is done. So a request is submitted
-//! that is done at once: to read nothing from an eventfd that nobody else has. See decision 11.
+//! shared: a process with a copy of the descriptor can take the flag away between any check and the write. The kernel
+//! itself never waits when it signals an eventfd, since it does so in interrupts. One interface leads there: a request
+//! of its asynchronous I/O (io_submit(2)) names an eventfd that is signalled when the request is done. So a request is
+//! submitted that is done at once: to read nothing from a private eventfd. See decision 11.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
@@ -40,7 +40,7 @@ struct Request {
 /// `struct io_event`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Done([u64; 4]);
+struct IoEvent([u64; 4]);
 
 /// `aio_context_t`.
 type Context = libc::c_ulong;
@@ -164,7 +164,7 @@ fn submit(context: Context, from: BorrowedFd<'_>, event: RawFd) -> io::Result<()
 /// Makes room for results.
 #[cold]
 fn fetch(context: Context) {
-    let mut done = [Done([0; 4]); RESULTS];
+    let mut done = [IoEvent([0; 4]); RESULTS];
     let mut no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let (least, most) = (0 as libc::c_long, RESULTS as libc::c_long);
     // SAFETY: io_getevents(2) writes at most as many results as there is room for, and reads the time; with a time of 0 and
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn structures_are_those_of_the_kernels_header() {
-        assert_eq!((size_of::<Request>(), size_of::<Done>()), (64, 32));
+        assert_eq!((size_of::<Request>(), size_of::<IoEvent>()), (64, 32));
         assert_eq!(std::mem::offset_of!(Request, opcode), 16);
         assert_eq!(std::mem::offset_of!(Request, eventfd), 60);
     }

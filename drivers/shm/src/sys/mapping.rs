@@ -202,18 +202,20 @@ impl Mapping {
     /// Bytes, to be read in place.
     ///
     /// # Safety
-    /// For as long as the slice lives nobody writes to these bytes, neither in this process nor the other end.
+    /// For as long as the slice lives, neither this process nor the other end writes to these bytes.
     #[inline]
     pub unsafe fn bytes(&self, offset: usize, len: usize) -> Option<&[u8]> {
         let start = self.at(offset, len)?;
-        // SAFETY: in bounds; initialised, since mappings are zero or what was written; nobody writes by the caller's promise.
+        // SAFETY: in bounds; initialised, since mappings are zero or what was written; no writer by the caller's
+        // promise.
         Some(unsafe { std::slice::from_raw_parts(start.as_ptr(), len) })
     }
 
     /// Bytes, to be written in place.
     ///
     /// # Safety
-    /// For as long as the slice lives nobody else has access to these bytes, neither in this process nor the other end.
+    /// For as long as the slice lives, no other code has access to these bytes, neither in this process nor the other
+    /// end.
     #[allow(clippy::mut_from_ref, reason = "many writers share one mapping, each with bytes of its own")]
     #[inline]
     pub unsafe fn bytes_mut(&self, offset: usize, len: usize) -> Option<&mut [u8]> {

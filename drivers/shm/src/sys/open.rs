@@ -15,7 +15,7 @@ const HUGETLBFS: i64 = 0x9584_58f6;
 pub enum Trust {
     /// Only memory that cannot be taken away is mapped.
     #[default]
-    Nobody,
+    NoPeer,
     /// Files that can shrink, and files of huge pages, are mapped, too.
     Owner,
 }
@@ -26,10 +26,10 @@ pub enum OpenError {
     /// Its end is beyond any file.
     #[error("ends beyond any file")]
     End,
-    /// The file is shorter than was said.
+    /// The file is shorter than announced.
     #[error("{said} bytes in a file of {there}")]
     Short {
-        /// What the peer said.
+        /// The peer's size.
         said: u64,
         /// What there is.
         there: u64,
@@ -49,13 +49,13 @@ impl Mapping {
     /// Maps `len` bytes of a peer's file from `offset` on.
     ///
     /// # Errors
-    /// It is shorter than said, can shrink, or cannot be mapped.
+    /// It is shorter than announced, can shrink, or cannot be mapped.
     pub fn open(fd: impl AsFd, offset: u64, len: usize, trust: Trust) -> Result<Self, OpenError> {
         let fd = fd.as_fd();
         let failed = |what| move |e: rustix::io::Errno| OpenError::System(what, e.into());
         let end = offset.checked_add(len as u64).filter(|end| i64::try_from(*end).is_ok());
         let end = end.ok_or(OpenError::End)?;
-        if trust == Trust::Nobody {
+        if trust == Trust::NoPeer {
             // A peer that forgot the seal is helped; after that it is there for good.
             let sealed = || rustix::fs::fcntl_get_seals(fd).is_ok_and(|s| s.contains(SealFlags::SHRINK));
             if !sealed() && (rustix::fs::fcntl_add_seals(fd, SealFlags::SHRINK).is_err() || !sealed()) {
@@ -90,19 +90,19 @@ mod tests {
     #[test]
     fn a_file_that_can_shrink_is_sealed_refused_or_trusted() {
         let sealable = memfd(4096, MemfdFlags::ALLOW_SEALING);
-        Mapping::open(&sealable, 0, 4096, Trust::Nobody).unwrap();
+        Mapping::open(&sealable, 0, 4096, Trust::NoPeer).unwrap();
         assert!(rustix::fs::ftruncate(&sealable, 0).is_err(), "it was sealed");
         let never = memfd(4096, MemfdFlags::empty());
-        assert!(matches!(Mapping::open(&never, 0, 4096, Trust::Nobody), Err(OpenError::Unsealed)));
+        assert!(matches!(Mapping::open(&never, 0, 4096, Trust::NoPeer), Err(OpenError::Unsealed)));
         Mapping::open(&never, 0, 4096, Trust::Owner).unwrap();
         let file: OwnedFd = std::fs::File::open("/proc/self/exe").unwrap().into();
-        assert!(matches!(Mapping::open(&file, 0, 4096, Trust::Nobody), Err(OpenError::Unsealed)));
+        assert!(matches!(Mapping::open(&file, 0, 4096, Trust::NoPeer), Err(OpenError::Unsealed)));
     }
 
     #[test]
     fn a_length_that_is_not_there_is_refused() {
         let fd = memfd(4096, MemfdFlags::ALLOW_SEALING);
-        let open = |offset, len| Mapping::open(&fd, offset, len, Trust::Nobody);
+        let open = |offset, len| Mapping::open(&fd, offset, len, Trust::NoPeer);
         assert!(matches!(open(0, 4097), Err(OpenError::Short { said: 4097, there: 4096 })));
         assert!(matches!(open(4096, 1), Err(OpenError::Short { said: 4097, there: 4096 })));
         assert!(matches!(open(u64::MAX, 1), Err(OpenError::End)));

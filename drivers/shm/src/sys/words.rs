@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 use super::Mapping;
 
-/// Why words cannot be where they are said to be.
+/// Why words cannot be at their announced place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
     /// They are not all in the mapping.

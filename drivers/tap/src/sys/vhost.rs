@@ -78,7 +78,7 @@ nix::ioctl_write_ptr!(vhost_set_vring_kick, KIND, 0x20, VringFile);
 nix::ioctl_write_ptr!(vhost_set_vring_call, KIND, 0x21, VringFile);
 nix::ioctl_write_ptr!(vhost_net_set_backend, KIND, 0x30, VringFile);
 
-/// One of the two rings, as the kernel is told of it.
+/// One of the two rings, as described to the kernel.
 pub(crate) struct Ring<'a> {
     pub(crate) place: Addresses,
     /// What wakes the kernel.
@@ -100,7 +100,7 @@ fn check(what: &'static str, result: nix::Result<i32>) -> Result<(), Error> {
     result.map(drop).map_err(|e| Error::os(what)(e.into()))
 }
 
-/// Whether this kernel, and whoever runs the router, can do it.
+/// Whether this kernel, and the user who runs the router, can do it.
 pub(crate) fn probe() -> Result<(), Error> {
     open().map(drop)
 }
@@ -174,8 +174,8 @@ impl Vhost {
     /// Attaches a ring to a TAP's queue; with -1 takes it away, and waits until the kernel's thread has left the ring.
     fn set_backend(&self, index: u32, fd: RawFd) -> Result<(), Error> {
         let backend = VringFile { index, fd };
-        // SAFETY: VHOST_NET_SET_BACKEND reads a vhost_vring_file; what the kernel then reads and writes is the memory that it
-        // was told of, which is kept by this value.
+        // SAFETY: VHOST_NET_SET_BACKEND reads a vhost_vring_file; what the kernel then reads and writes is the memory
+        // set up before, which is kept by this value.
         let set = unsafe { vhost_net_set_backend(self.fd.as_raw_fd(), &raw const backend) };
         check("VHOST_NET_SET_BACKEND", set)
     }
@@ -187,7 +187,7 @@ impl Drop for Vhost {
         // program.
         let stop = |index| if self.started { self.set_backend(index, -1) } else { Ok(()) };
         if let [Err(error), _] | [_, Err(error)] = [RX, TX].map(stop) {
-            // Memory that the kernel may still write becomes nobody else's, ever.
+            // Memory that the kernel may still write is never used again.
             tracing::error!(%error, "vhost-net does not stop; its memory is kept");
             return;
         }

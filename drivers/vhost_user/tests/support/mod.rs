@@ -141,7 +141,7 @@ impl Bed {
         Bed { router, host, end, path, _dir: dir }
     }
 
-    /// A guest that has said all there is to say.
+    /// A guest that has completed its set-up.
     pub fn guest(&mut self, features: u64, pairs: usize) -> Guest {
         let mut guest = Guest::connect(&self.path, features, pairs);
         guest.say_all(&mut self.router);
@@ -544,7 +544,7 @@ impl Guest {
         }
     }
 
-    /// The next packets of ours, by whichever ring.
+    /// The next packets of ours, by any ring.
     pub fn gets(&mut self, router: &mut Router, count: usize) -> Vec<Vec<u8>> {
         let mut got = Vec::new();
         run_until(router, |_| {

@@ -152,7 +152,7 @@ fn find(program: Option<&Path>) -> Result<PathBuf, DpdkError> {
     }
 }
 
-/// Where it may lie: never in the current folder, whose files nobody may have meant to run.
+/// Where it may lie: never in the current folder, whose files the user may not have meant to run.
 fn places(program: Option<&Path>) -> Vec<PathBuf> {
     let mut all = Vec::new();
     if let Some(folder) = program.and_then(Path::parent) {

@@ -26,7 +26,7 @@ enum Return {
     Connect { place: Place, id: u32, coming: Option<Coming> },
 }
 
-/// A thread that tries. It ends when nobody holds `wanted` any more.
+/// A thread that tries. It ends when `wanted` has no owner any more.
 struct Coming {
     end: Receiver<MemifEnd>,
     _wanted: Arc<()>,

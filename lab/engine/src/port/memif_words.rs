@@ -35,7 +35,7 @@ const MOST: usize = 16;
 /// Why there is no connection.
 #[derive(Debug, Error)]
 pub enum MemifError {
-    /// Nobody listens, or the system refuses.
+    /// There is no listener, or the system refuses.
     #[error("{place}: {source}")]
     Socket {
         /// The socket.
@@ -80,7 +80,7 @@ pub enum MemifError {
     /// Memory of the peer's that cannot be used.
     #[error(transparent)]
     Region(#[from] RegionError),
-    /// A ring that cannot be where it is said to be.
+    /// A ring that cannot be at its announced place.
     #[error(transparent)]
     Ring(#[from] RingPlaceError),
     /// A ring for each direction is needed.

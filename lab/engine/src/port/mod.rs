@@ -30,7 +30,7 @@ pub use xdp::XdpPort;
 pub struct Received<'a> {
     /// From the destination MAC on, without FCS.
     pub bytes: &'a [u8],
-    /// When it came, in nanoseconds of the engine's clock, if the wire knows better than whoever polls it.
+    /// When it came, in nanoseconds of the engine's clock, if the wire knows better than the thread that polls it.
     pub stamp: Option<u64>,
 }
 

@@ -129,7 +129,7 @@ pub struct Told {
     pub overrun: u64,
     /// Lost because it was dead.
     pub dead: u64,
-    /// Lost because their tuple did not fit, or belongs to nobody.
+    /// Lost because their tuple did not fit, or belongs to no session.
     pub untranslated: u64,
     /// Kept back by a bridge, because their destination is where they came from.
     pub filtered: u64,

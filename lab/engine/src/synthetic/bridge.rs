@@ -42,11 +42,11 @@ impl Bridge {
         self.heard.clear();
     }
 
-    /// A frame comes in at `side` at `now`: its source is learnt. Whether it goes out at the other side, which it does if its
-    /// destination is there, or nobody knows where.
+    /// A frame comes in at `side` at `now`: its source is learnt. Whether it goes out at the other side, which it does
+    /// if its destination is there or unknown.
     pub(super) fn passes(&mut self, side: Side, now: u64, frame: &[u8]) -> bool {
         let (Some(destination), Some(source)) = (mac(frame, 0), mac(frame, 6)) else { return false };
-        // IEEE 802.1Q: a group address is nobody's.
+        // IEEE 802.1Q: a group address belongs to no station.
         if source.first().is_some_and(|first| first & 1 == 0) {
             self.learn(source, side, now);
         }

@@ -48,7 +48,7 @@ pub struct Wrong {
     pub not_stable: u64,
     /// The answer did not come back to the flow.
     pub not_restored: u64,
-    /// Flows of which nothing arrived.
+    /// Flows without any arrival.
     pub never_answered: u64,
     /// Some of them.
     pub examples: Vec<String>,

@@ -131,7 +131,7 @@ fn percentiles(view: &View<'_>, results: &Results, of: &HistogramOf) -> Option<F
     })
 }
 
-/// Points up to the last nine that the axis has; the largest value has no place on it and is told in words.
+/// Points up to the last nine that the axis has; the largest value has no place on it and is given in words.
 fn drawn(h: &Histogram) -> Vec<(f64, f64)> {
     let all = || h.points.iter().map(|p| (p.share.min(0.99999), p.us));
     let within: Vec<_> =

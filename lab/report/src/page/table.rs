@@ -78,7 +78,7 @@ impl Table {
                 ""
             }
         };
-        // A column that nobody filled is left out here; CSV has it.
+        // An empty column is left out here; CSV has it.
         let shown: Vec<bool> = (0..self.head.len()).map(|at| cells(at).any(|c| !c.is_empty())).collect();
         let is_shown = |at: usize| shown.get(at).copied().unwrap_or(true);
         let mut out = format!(

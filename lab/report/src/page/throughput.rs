@@ -160,7 +160,7 @@ fn describe(view: &View<'_>, all: &[(&Placed<'_>, Statistics)]) -> String {
     format!("Medians in {}. {}.", all.first().map_or("", |(p, _)| p.row.unit.as_str()), parts.join("; "))
 }
 
-/// A table of results with all that is said of their runs.
+/// A table of results with all facts of their runs.
 pub fn table(view: &View<'_>, group: &[Placed<'_>]) -> Table {
     let mut table = Table::new(&[
         "device",

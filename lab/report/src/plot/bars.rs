@@ -40,7 +40,7 @@ pub struct Bar {
     pub value: f64,
     /// The whisker's ends: smallest and largest run.
     pub whisker: Option<(f64, f64)>,
-    /// At its right: the figure and what must be said with it.
+    /// At its right: the figure and its remarks.
     pub text: String,
     /// Drawn hollow: the figure is not the device's (tester-bound, not a measurement).
     pub hollow: bool,

@@ -14,7 +14,7 @@ pub struct Bench {
     /// Facts of the machine.
     #[serde(default)]
     pub machine: BTreeMap<String, Value>,
-    /// Who counted instructions, or why nobody did.
+    /// What counted instructions, or why nothing did.
     #[serde(default)]
     pub instructions_by: String,
     /// What was run.

@@ -211,7 +211,7 @@ impl Appended {
     }
 }
 
-/// Writes beside it and renames, so that nobody reads half a file.
+/// Writes beside it and renames, so that no reader gets half a file.
 pub fn write_whole(path: &Path, text: &str) -> Result<(), ReportError> {
     let fail = |e| ReportError::write(path, e);
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {

@@ -8,7 +8,7 @@ use shoal_lab_plan::{SummaryRow, Trust};
 use super::Record;
 use crate::statistics::Statistics;
 
-/// A row of `summary.json`: the result, and what is said of its runs.
+/// A row of `summary.json`: the result, and the facts of its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryEntry {
     /// The result.

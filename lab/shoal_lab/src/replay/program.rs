@@ -244,7 +244,8 @@ impl Call<'_> {
     }
 }
 
-/// Its lines as they come. The thread ends with the pipe; nobody waits for it, since a grandchild may keep the pipe open.
+/// Its lines as they come. The thread ends with the pipe; nothing waits for it, since a grandchild may keep the pipe
+/// open.
 fn lines_of(pipe: ChildStderr) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -359,7 +360,7 @@ mod tests {
         }
     }
 
-    /// Whether a process runs; one that has ended and that nobody asked after does not.
+    /// Whether a process runs; a zombie does not.
     fn runs(pid: i32) -> bool {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))

@@ -9,7 +9,7 @@ pub fn of(capacity: u64, queue: usize) -> Behaviour {
     Behaviour { capacity: Some(capacity), queue, ..Behaviour::default() }
 }
 
-/// The longest burst at `rate` of which nothing is lost: frame k is the first to be lost if `k * (1 - c / m) > q - 1`.
+/// The longest burst at `rate` without loss: frame k is the first to be lost if `k * (1 - c / m) > q - 1`.
 pub fn longest_burst(c: u64, q: u64, rate: u64) -> u64 {
     if rate <= c { u64::MAX } else { (q - 1) * rate / (rate - c) + 1 }
 }

@@ -54,7 +54,7 @@ const TEST: ResetTest = ResetTest {
     duration: Duration::from_secs(6),
 };
 
-/// Really begins anew when it is told: it is dead for some time from then on.
+/// Really restarts when it is told: it is dead for some time from then on.
 struct Device {
     control: Control,
     back: Behaviour,

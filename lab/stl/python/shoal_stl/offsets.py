@@ -1,7 +1,7 @@
 """Where fields lie: `IP.src`, `UDP.sport`, `IP:1.src` (the second IP header), `802|1Q.vlan`.
 
 A field that shares bytes with others (a VLAN's number, IP's flags) is at the byte with its first bit.
-The same questions are asked of the lab's own layers and of Scapy's, hence by what both have: `fields_desc`, `payload`.
+The same questions are asked of the lab's own layers and of Scapy's, so only what both have is used: `fields_desc`, `payload`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ pub struct CliInband {
     cmd: String,
 }
 
-/// What the command line said.
+/// The answer of the command line.
 #[derive(Message)]
 #[message(reply)]
 pub struct CliInbandReply {

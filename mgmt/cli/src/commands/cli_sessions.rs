@@ -1,4 +1,4 @@
-//! `show cli-sessions`: who is at the command line.
+//! `show cli-sessions`: the sessions of the command line.
 
 use std::fmt;
 

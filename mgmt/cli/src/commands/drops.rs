@@ -12,7 +12,7 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 pub(super) const SHOW: Command =
     Command::new("show drops", "Show why packets were dropped, most first, and where they came in", show)
         .examples(&["show drops"])
-        .doc("`clear errors` starts the reasons anew, `clear interfaces` the interfaces.");
+        .doc("`clear errors` resets the reasons, `clear interfaces` the interfaces.");
 
 #[derive(Serialize)]
 struct Cause {

@@ -42,7 +42,7 @@ struct Table(Vec<Node>);
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Picture(Table);
+struct GraphTable(Table);
 
 fn nodes(control: &Control, args: &Args) -> Result<Table, CliError> {
     let picked: Vec<String> = args.all("node")?;
@@ -60,11 +60,11 @@ fn nodes(control: &Control, args: &Args) -> Result<Table, CliError> {
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let table = nodes(control, args)?;
-    Ok(if args.has("graphviz") { Output::view(Picture(table)) } else { Output::view(table) })
+    Ok(if args.has("graphviz") { Output::view(GraphTable(table)) } else { Output::view(table) })
 }
 
 fn graphviz(control: &Control, args: &Args) -> Result<Output, CliError> {
-    Ok(Output::view(Picture(nodes(control, args)?)))
+    Ok(Output::view(GraphTable(nodes(control, args)?)))
 }
 
 impl fmt::Display for Table {
@@ -84,7 +84,7 @@ impl fmt::Display for Table {
     }
 }
 
-impl fmt::Display for Picture {
+impl fmt::Display for GraphTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "digraph {{")?;
         for node in &self.0.0 {

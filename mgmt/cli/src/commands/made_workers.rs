@@ -7,10 +7,10 @@ use shoal_module::{Control, Phase, Running};
 
 /// Which workers were made and ended by command since the start, on the shelf.
 #[derive(Default)]
-pub(super) struct MadeWorkers(RefCell<Said>);
+pub(super) struct MadeWorkers(RefCell<WorkerChanges>);
 
 #[derive(Default)]
-struct Said {
+struct WorkerChanges {
     /// Numbers of those that were made and are there, and their processors.
     made: Vec<(usize, Option<usize>)>,
     /// Numbers of those of the start-up file that were ended.

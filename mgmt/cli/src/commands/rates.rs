@@ -86,7 +86,7 @@ impl Rates {
         let now = graph.clock().now();
         self.cleared.set(now);
         self.taken.set(now);
-        // Rounds of the loop are never counted anew.
+        // Rounds of the loop are never reset.
         *self.totals.borrow_mut() = totals(graph);
         self.latest.borrow_mut().clear();
     }

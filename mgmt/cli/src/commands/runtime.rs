@@ -10,7 +10,7 @@ use serde::Serialize;
 use shoal_graph::clock::tsc_hz;
 use shoal_graph::process::ProcessInfo;
 use shoal_graph::thread::ThreadShared;
-use shoal_graph::{Graph, Ledger, NodeBrief, NodeIndex, NodeKind, QueueInfo, RxMode};
+use shoal_graph::{DispatchLedger, Graph, NodeBrief, NodeIndex, NodeKind, QueueInfo, RxMode};
 use shoal_interface::cli::column::{centre, left, line, number};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Listing, Output, Page};
@@ -39,9 +39,8 @@ pub(super) const SHOW_RUN: Command = Command::new(
 )
 .examples(&["show run", "show run time"]);
 
-pub(super) const CLEAR: Command =
-    Command::new("clear runtime", "Start the counts of `show runtime' anew", clear)
-        .examples(&["clear runtime", "cl run"]);
+pub(super) const CLEAR: Command = Command::new("clear runtime", "Reset the counts of `show runtime'", clear)
+    .examples(&["clear runtime", "cl run"]);
 
 #[derive(Serialize, Default)]
 pub(super) struct Row {
@@ -56,7 +55,7 @@ pub(super) struct Row {
     pub vectors_at_max: u64,
 }
 
-/// What is said of a thread before its nodes.
+/// What is shown of a thread before its nodes.
 #[derive(Serialize, Default)]
 struct OneThread {
     thread: usize,
@@ -99,7 +98,7 @@ struct Runtime {
     rates: Rc<Rates>,
     threads: VecDeque<Arc<ThreadShared>>,
     queues: Vec<QueueInfo>,
-    ledgers: BTreeMap<usize, Ledger>,
+    ledgers: BTreeMap<usize, DispatchLedger>,
     /// Tasks of the main thread, by name.
     tasks: VecDeque<ProcessInfo>,
     /// The only node that is wanted.
@@ -267,10 +266,10 @@ fn row(
     node: &NodeBrief,
     thread: &ThreadShared,
     queues: &[QueueInfo],
-    ledger: Option<&Ledger>,
+    ledger: Option<&DispatchLedger>,
 ) -> Row {
     let (c, at) = (graph.graph_counters(), node.index.number() as usize);
-    let dearest = ledger.map(|l| l.dearest(node.index)).unwrap_or_default();
+    let slowest_call = ledger.map(|l| l.slowest_call(node.index)).unwrap_or_default();
     Row {
         name: node.name.to_string(),
         state: state(node.index, node.kind, thread, queues),
@@ -278,8 +277,8 @@ fn row(
         vectors: c.vectors.get(thread.index, at),
         suspends: c.suspends.get(thread.index, at),
         clocks: c.clocks.get(thread.index, at),
-        max_clocks: dearest.clocks,
-        vectors_at_max: dearest.vectors,
+        max_clocks: slowest_call.clocks,
+        vectors_at_max: slowest_call.vectors,
     }
 }
 

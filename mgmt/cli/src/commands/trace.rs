@@ -91,7 +91,7 @@ pub(crate) enum Passing {
     NotBy(NodeIndex, u32),
 }
 
-/// What was said last of packets that are shown.
+/// What the last shown packets had in common.
 #[derive(Default)]
 pub(crate) struct Shown(Cell<Passing>);
 

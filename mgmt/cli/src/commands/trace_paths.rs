@@ -30,7 +30,7 @@ pub(super) const PATH: Command =
 const MAX: u32 = 50;
 
 /// One way through the graph.
-struct Way {
+struct GraphPath {
     nodes: Vec<NodeIndex>,
     count: usize,
 }
@@ -54,8 +54,8 @@ fn each_packet(control: &Control, graph: &Graph, mut f: impl FnMut(usize, usize,
 }
 
 /// All ways, the one of most packets first; of two with as many the one that was taken first.
-fn ways(control: &Control, graph: &Graph) -> Vec<Way> {
-    let (mut ways, mut by_nodes) = (Vec::<Way>::new(), HashMap::<Vec<NodeIndex>, usize>::new());
+fn ways(control: &Control, graph: &Graph) -> Vec<GraphPath> {
+    let (mut ways, mut by_nodes) = (Vec::<GraphPath>::new(), HashMap::<Vec<NodeIndex>, usize>::new());
     each_packet(control, graph, |_, _, packet| match by_nodes.entry(nodes_of(packet).collect::<Vec<_>>()) {
         Entry::Occupied(way) => {
             if let Some(way) = ways.get_mut(*way.get()) {
@@ -63,7 +63,7 @@ fn ways(control: &Control, graph: &Graph) -> Vec<Way> {
             }
         }
         Entry::Vacant(vacant) => {
-            ways.push(Way { nodes: vacant.key().clone(), count: 1 });
+            ways.push(GraphPath { nodes: vacant.key().clone(), count: 1 });
             vacant.insert(ways.len() - 1);
         }
     });
@@ -85,7 +85,7 @@ struct Table(Vec<Row>);
 
 fn paths(control: &Control, _: &Args) -> Result<Output, CliError> {
     let graph = control.graph()?;
-    let row = |(path, way): (usize, Way)| Row {
+    let row = |(path, way): (usize, GraphPath)| Row {
         path,
         count: way.count,
         nodes: way.nodes.into_iter().map(|node| graph.node_name(node)).collect(),

@@ -31,9 +31,9 @@ use std::task::{Context, Poll};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shoal_module::cli::{Client, Form, Gone, Reader, Sink};
+use shoal_module::cli::{Client, ClientGone, Form, Reader, Sink};
 
-use super::Desk;
+use super::ServerContext;
 use super::link::{Interrupts, Link, MAX_LINE};
 use crate::reply::Reply;
 
@@ -53,13 +53,13 @@ struct Request {
 }
 
 /// Serves one client until it leaves.
-pub(super) async fn session(desk: &Desk, link: &Rc<Link>) {
+pub(super) async fn session(desk: &ServerContext, link: &Rc<Link>) {
     link.interrupts(Interrupts::Json);
     // A client that has gone needs no farewell.
-    let _: Result<(), Gone> = run(desk, link).await;
+    let _: Result<(), ClientGone> = run(desk, link).await;
 }
 
-async fn run(desk: &Desk, link: &Rc<Link>) -> Result<(), Gone> {
+async fn run(desk: &ServerContext, link: &Rc<Link>) -> Result<(), ClientGone> {
     loop {
         let line = match read_line(link).await {
             Line::Text(line) if line.trim().is_empty() => continue,
@@ -82,7 +82,7 @@ async fn run(desk: &Desk, link: &Rc<Link>) -> Result<(), Gone> {
 }
 
 /// Answers one request; true if the client wants to leave.
-async fn answer(desk: &Desk, link: &Rc<Link>, request: Request) -> Result<bool, Gone> {
+async fn answer(desk: &ServerContext, link: &Rc<Link>, request: Request) -> Result<bool, ClientGone> {
     let Request { id, .. } = request;
     while let Some(message) = link.session.message() {
         send(link, &json!({"notice": message})).await?;
@@ -117,7 +117,13 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or("")
 }
 
-async fn execute(desk: &Desk, link: &Rc<Link>, id: &Value, line: &str, as_json: bool) -> Result<bool, Gone> {
+async fn execute(
+    desk: &ServerContext,
+    link: &Rc<Link>,
+    id: &Value,
+    line: &str,
+    as_json: bool,
+) -> Result<bool, ClientGone> {
     link.busy(true);
     let form = if as_json { Form::Json } else { Form::Text };
     let sink = Sink::new(Rc::new(Stream { link: Rc::clone(link), id: id.clone(), form }));
@@ -151,7 +157,13 @@ fn answer_of(id: &Value, reply: &Reply, as_json: bool) -> Value {
 }
 
 /// Runs many commands for one request: a client that sends a million of them would wait a million times.
-async fn batch(desk: &Desk, link: &Rc<Link>, id: &Value, lines: &str, as_json: bool) -> Result<bool, Gone> {
+async fn batch(
+    desk: &ServerContext,
+    link: &Rc<Link>,
+    id: &Value,
+    lines: &str,
+    as_json: bool,
+) -> Result<bool, ClientGone> {
     link.busy(true);
     let form = if as_json { Form::Json } else { Form::Text };
     let sink = Sink::new(Rc::new(Stream { link: Rc::clone(link), id: id.clone(), form }));
@@ -177,7 +189,7 @@ pub(super) fn failure(id: &Value, message: &str) -> Value {
     json!({"id": id, "ok": false, "text": format!("{message}\n"), "error": {"error": message}})
 }
 
-async fn send(link: &Link, value: &Value) -> Result<(), Gone> {
+async fn send(link: &Link, value: &Value) -> Result<(), ClientGone> {
     link.send(format!("{value}\n").as_bytes()).await
 }
 
@@ -209,16 +221,16 @@ struct Stream {
 }
 
 impl Stream {
-    fn send(&self, message: &Value) -> Result<(), Gone> {
+    fn send(&self, message: &Value) -> Result<(), ClientGone> {
         if self.is_gone() {
-            return Err(Gone);
+            return Err(ClientGone);
         }
         self.link.push(format!("{message}\n").as_bytes())
     }
 }
 
 impl Reader for Stream {
-    fn write(&self, text: &str) -> Result<(), Gone> {
+    fn write(&self, text: &str) -> Result<(), ClientGone> {
         self.send(&json!({"id": self.id, "stream": text}))
     }
 
@@ -226,7 +238,7 @@ impl Reader for Stream {
         Some(self.form)
     }
 
-    fn piece(&self, piece: &str) -> Result<(), Gone> {
+    fn piece(&self, piece: &str) -> Result<(), ClientGone> {
         self.send(&match self.form {
             Form::Text | Form::Pretty => json!({"id": self.id, "stream": piece, "listing": true}),
             Form::Json => json!({"id": self.id, "piece": piece}),
@@ -238,8 +250,8 @@ impl Reader for Stream {
     }
 
     fn progress(&self, text: &str) {
-        // Somebody who does not read does not watch either.
-        let _: Result<(), Gone> =
+        // A client that does not read does not watch either.
+        let _: Result<(), ClientGone> =
             self.link.push(format!("{}\n", json!({"id": self.id, "progress": text})).as_bytes());
     }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use async_io::Timer;
 use futures_lite::future::{or, pending};
 use serde_json::Value;
-use shoal_module::cli::Gone;
+use shoal_module::cli::ClientGone;
 use shoal_module::door::Signal;
 
 use super::stream::Stream;
@@ -168,12 +168,12 @@ impl Link {
     }
 
     /// Adds output without waiting. A client with too much unread output is cut off.
-    pub fn push(&self, bytes: &[u8]) -> Result<(), Gone> {
+    pub fn push(&self, bytes: &[u8]) -> Result<(), ClientGone> {
         if self.output.borrow().len() + bytes.len() > MAX_OUTPUT {
             self.leave();
         }
         if self.gone.get() {
-            return Err(Gone);
+            return Err(ClientGone);
         }
         self.output.borrow_mut().extend(bytes);
         self.changed.notify();
@@ -181,7 +181,7 @@ impl Link {
     }
 
     /// Adds output of any length, waiting for the client to read.
-    pub async fn send(&self, bytes: &[u8]) -> Result<(), Gone> {
+    pub async fn send(&self, bytes: &[u8]) -> Result<(), ClientGone> {
         for chunk in bytes.chunks(ROOM) {
             let room = || self.output.borrow().len() + chunk.len() <= MAX_OUTPUT;
             self.changed.until(|| self.gone.get() || room()).await;
@@ -190,7 +190,7 @@ impl Link {
         Ok(())
     }
 
-    /// Ready when there is room for a piece of a listing, or nobody to read it.
+    /// Ready when there is room for a piece of a listing, or no reader.
     pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.changed.poll(cx, || self.is_gone() || self.output.borrow().len() < ROOM)
     }
@@ -262,7 +262,7 @@ impl Link {
         self.peek().is_some() && !self.gone.get()
     }
 
-    /// How long the client has said nothing; not at all while a command of it runs.
+    /// How long the client has been idle; not at all while a command of it runs.
     pub fn idle(&self) -> Duration {
         if self.busy.get() { Duration::ZERO } else { self.heard.get().elapsed() }
     }
@@ -274,7 +274,7 @@ impl Link {
             Interrupts::Json => super::json::failure(&Value::Null, why).to_string() + "\n",
         };
         // One that has gone needs no reason.
-        let _: Result<(), Gone> = self.push(line.as_bytes());
+        let _: Result<(), ClientGone> = self.push(line.as_bytes());
         self.given_way.set(true);
         self.ended.set(true);
         self.changed.notify();
@@ -312,7 +312,7 @@ impl Link {
         self.interrupted.set(false);
     }
 
-    /// Whether the running command has nobody to work for any more.
+    /// Whether the client of the running command has gone.
     pub fn is_gone(&self) -> bool {
         let left = self.interrupts.get() == Interrupts::Json && self.ended.get();
         self.gone.get() || self.interrupted.get() || left

@@ -2,18 +2,19 @@
 //!
 //! One socket speaks two protocols. Everybody is greeted with VPP's telnet options; a client that answers
 //! with the terminal type `vppctl` gets VPP's non-interactive protocol (a NUL byte after each executed line),
-//! any other gets a prompt. A client whose first byte is `{` speaks lines of JSON instead: see `json.rs`; it
-//! skips what the server said before the first `{`.
+//! any other gets a prompt. A client whose first byte is `{` speaks lines of JSON instead: see `json.rs`; it skips what
+//! the server sent before the first `{`.
 //!
 //! A client costs bounded memory: input lines of 1 MiB, 1 MiB of output that it has not read, and ten
 //! seconds in which it must read some of it. Answers as long as a table are made while it reads. When all sessions are
-//! in use, one that has said nothing for a minute gives way to a new one, and some are kept for the router's own user. A port also hears from web pages; a client that speaks HTTP is
-//! hung up on before any of its lines is taken for a command.
+//! in use, one that has been idle for a minute gives way to a new one, and some are kept for the router's own user. A
+//! port also hears from web pages; a client that speaks HTTP is hung up on before any of its lines is taken for a
+//! command.
 
 mod edit;
 mod json;
 mod link;
-mod seats;
+mod session_table;
 mod socket;
 mod stream;
 mod telnet;
@@ -34,7 +35,7 @@ use shoal_module::Control;
 use crate::session::Cli;
 use crate::sessions::{Sessions, Style};
 use link::Link;
-use seats::{Limits, Seats};
+use session_table::{Limits, SessionTable};
 pub use socket::{ListenError, Listener, listen};
 use stream::Stream;
 
@@ -58,7 +59,7 @@ impl<F: Fn(Task)> Spawn for F {
 pub enum Address {
     /// A UNIX socket of this file.
     Path(PathBuf),
-    /// A TCP port. Nobody is asked for a password: whoever can connect controls the router.
+    /// A TCP port. No password is asked for: every host that can connect controls the router.
     Tcp(SocketAddr),
 }
 
@@ -105,18 +106,18 @@ impl Settings {
 }
 
 /// What every session needs.
-pub(crate) struct Desk {
+pub(crate) struct ServerContext {
     cli: Rc<Cli>,
     control: Rc<Control>,
     settings: Settings,
-    seats: Seats,
+    seats: SessionTable,
     sessions: Rc<Sessions>,
 }
 
 /// One open session.
-struct Seat(Rc<Desk>, Rc<Link>);
+struct SessionGuard(Rc<ServerContext>, Rc<Link>);
 
-impl Drop for Seat {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
         self.0.seats.leave(&self.1);
     }
@@ -128,7 +129,8 @@ impl Listener {
         // A command line without the module has nothing that lists them.
         let sessions = control.get::<Sessions>().unwrap_or_default();
         let settings = self.settings.clone();
-        let desk = Rc::new(Desk { cli, control, settings, seats: Seats::default(), sessions });
+        let desk =
+            Rc::new(ServerContext { cli, control, settings, seats: SessionTable::default(), sessions });
         loop {
             match self.accept().await {
                 Ok(stream) => welcome(&desk, stream, &spawn),
@@ -142,7 +144,7 @@ impl Listener {
     }
 }
 
-fn welcome(desk: &Rc<Desk>, stream: Stream, spawn: &impl Spawn) {
+fn welcome(desk: &Rc<ServerContext>, stream: Stream, spawn: &impl Spawn) {
     let Settings { max_sessions, reserved_sessions, idle_limit, .. } = desk.settings;
     let (whose, local) = (stream.whose(), !stream.is_tcp());
     let limits = Limits {
@@ -159,7 +161,7 @@ fn welcome(desk: &Rc<Desk>, stream: Stream, spawn: &impl Spawn) {
         let _: io::Result<usize> = link.write_now(refusal.as_bytes());
         return;
     }
-    let seat = Seat(Rc::clone(desk), Rc::clone(&link));
+    let seat = SessionGuard(Rc::clone(desk), Rc::clone(&link));
     spawn.spawn(Box::pin(async move {
         let talk = async {
             talk(&seat.0, &link).await;
@@ -171,7 +173,7 @@ fn welcome(desk: &Rc<Desk>, stream: Stream, spawn: &impl Spawn) {
 }
 
 /// Finds out which protocol the client speaks, and speaks it.
-async fn talk(desk: &Desk, link: &Rc<Link>) {
+async fn talk(desk: &ServerContext, link: &Rc<Link>) {
     if link.send(telnet::GREETING).await.is_err() {
         return;
     }

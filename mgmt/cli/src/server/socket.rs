@@ -56,8 +56,7 @@ pub enum ListenError {
     Port(SocketAddr, io::Error),
 }
 
-/// Makes the socket, for its owner and group only, or takes the port. A file that nobody listens on any more is
-/// replaced.
+/// Makes the socket, for its owner and group only, or takes the port. A file without a listener is replaced.
 pub fn listen(settings: Settings) -> Result<Listener, ListenError> {
     let socket = match &settings.address {
         Address::Path(path) => listen_at(path, settings.gid)?,

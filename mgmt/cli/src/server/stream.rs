@@ -11,7 +11,7 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::unistd::{Uid, User, geteuid};
 
-use super::seats::Whose;
+use super::session_table::SessionOwner;
 
 /// A connection.
 pub enum Stream {
@@ -45,11 +45,11 @@ impl Stream {
     }
 
     /// Whose the connection is: that of the router's own user, or of root, by what the system says of its other end.
-    pub fn whose(&self) -> Whose {
-        let Stream::Unix(stream) = self else { return Whose::Other };
+    pub fn whose(&self) -> SessionOwner {
+        let Stream::Unix(stream) = self else { return SessionOwner::Other };
         match getsockopt(stream.get_ref(), PeerCredentials) {
-            Ok(peer) if peer.uid() == 0 || peer.uid() == geteuid().as_raw() => Whose::Owner,
-            _ => Whose::Other,
+            Ok(peer) if peer.uid() == 0 || peer.uid() == geteuid().as_raw() => SessionOwner::Owner,
+            _ => SessionOwner::Other,
         }
     }
 

@@ -5,9 +5,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_lite::future::or;
-use shoal_module::cli::{Client, Form, Gone, Reader, Sink};
+use shoal_module::cli::{Client, ClientGone, Form, Reader, Sink};
 
-use super::Desk;
+use super::ServerContext;
 use super::edit::{Editor, Typed};
 use super::link::{Interrupts, Link, MAX_LINE};
 use super::telnet::{Decoder, Event};
@@ -21,7 +21,7 @@ pub const NEGOTIATION: Duration = Duration::from_millis(250);
 const BRACES: Duration = Duration::from_millis(500);
 
 /// Serves one client until it leaves.
-pub(super) async fn session(desk: &Desk, link: &Rc<Link>) {
+pub(super) async fn session(desk: &ServerContext, link: &Rc<Link>) {
     link.interrupts(Interrupts::Telnet);
     let mut terminal = Terminal {
         desk,
@@ -33,11 +33,11 @@ pub(super) async fn session(desk: &Desk, link: &Rc<Link>) {
         depth: 0,
     };
     // A client that has gone needs no farewell.
-    let _: Result<(), Gone> = terminal.run().await;
+    let _: Result<(), ClientGone> = terminal.run().await;
 }
 
 struct Terminal<'a> {
-    desk: &'a Desk,
+    desk: &'a ServerContext,
     link: &'a Rc<Link>,
     decoder: Decoder,
     editor: Editor,
@@ -56,7 +56,7 @@ impl Terminal<'_> {
         self.link.session.style.set(style);
     }
 
-    async fn run(&mut self) -> Result<(), Gone> {
+    async fn run(&mut self) -> Result<(), ClientGone> {
         loop {
             if !self.more().await? {
                 return self.finish().await;
@@ -78,7 +78,7 @@ impl Terminal<'_> {
     }
 
     /// Does what a byte means, by itself or with those before.
-    async fn decoded(&mut self, byte: u8) -> Result<std::ops::ControlFlow<()>, Gone> {
+    async fn decoded(&mut self, byte: u8) -> Result<std::ops::ControlFlow<()>, ClientGone> {
         match self.decoder.feed(byte) {
             Event::Byte(byte) => return self.byte(byte).await,
             Event::TerminalType(name) => self.negotiated(&name)?,
@@ -92,7 +92,7 @@ impl Terminal<'_> {
     }
 
     /// Waits for input; false when there will be none.
-    async fn more(&mut self) -> Result<bool, Gone> {
+    async fn more(&mut self) -> Result<bool, ClientGone> {
         match self.style() {
             Style::Unknown => {
                 if self.link.wait_input(NEGOTIATION).await {
@@ -103,7 +103,7 @@ impl Terminal<'_> {
                 }
             }
             Style::Program if !self.pending.is_empty() && !self.link.wait_input(BRACES).await => {
-                // Nobody closes the braces: let the parser say so, vppctl waits for its answer.
+                // The braces stay open: let the parser say so, vppctl waits for its answer.
                 self.run_pending().await?;
             }
             _ => {}
@@ -123,7 +123,7 @@ impl Terminal<'_> {
     }
 
     /// Shows what the router has to say to all, and again what is being typed.
-    fn notices(&self) -> Result<(), Gone> {
+    fn notices(&self) -> Result<(), ClientGone> {
         let mut text = String::new();
         while let Some(message) = self.link.session.message() {
             text.push_str("\r\n% ");
@@ -136,7 +136,7 @@ impl Terminal<'_> {
     }
 
     /// Runs what is left at the end of the input.
-    async fn finish(&mut self) -> Result<(), Gone> {
+    async fn finish(&mut self) -> Result<(), ClientGone> {
         if self.link.has_given_way() {
             return Ok(());
         }
@@ -150,7 +150,7 @@ impl Terminal<'_> {
         Ok(())
     }
 
-    fn negotiated(&mut self, name: &str) -> Result<(), Gone> {
+    fn negotiated(&mut self, name: &str) -> Result<(), ClientGone> {
         match (self.style(), name) {
             (Style::Unknown, "vppctl") => {
                 self.is(Style::Program);
@@ -166,7 +166,7 @@ impl Terminal<'_> {
         }
     }
 
-    fn interactive(&mut self, style: Style) -> Result<(), Gone> {
+    fn interactive(&mut self, style: Style) -> Result<(), ClientGone> {
         self.is(style);
         self.link.session.stays.set(true);
         let banner = self.desk.settings.banner.replace('\n', "\r\n");
@@ -174,11 +174,11 @@ impl Terminal<'_> {
         self.prompt()
     }
 
-    fn prompt(&self) -> Result<(), Gone> {
+    fn prompt(&self) -> Result<(), ClientGone> {
         self.link.push(self.desk.settings.prompt.as_bytes())
     }
 
-    async fn byte(&mut self, byte: u8) -> Result<std::ops::ControlFlow<()>, Gone> {
+    async fn byte(&mut self, byte: u8) -> Result<std::ops::ControlFlow<()>, ClientGone> {
         use std::ops::ControlFlow::{Break, Continue};
         if self.style() == Style::Screen {
             return self.typed(byte).await;
@@ -198,7 +198,7 @@ impl Terminal<'_> {
     }
 
     /// A key on a terminal.
-    async fn typed(&mut self, key: u8) -> Result<std::ops::ControlFlow<()>, Gone> {
+    async fn typed(&mut self, key: u8) -> Result<std::ops::ControlFlow<()>, ClientGone> {
         use std::ops::ControlFlow::{Break, Continue};
         let mut echo = Vec::new();
         let typed = self.editor.feed(key, &mut echo);
@@ -221,7 +221,7 @@ impl Terminal<'_> {
         Ok(Continue(()))
     }
 
-    fn complete(&mut self) -> Result<(), Gone> {
+    fn complete(&mut self) -> Result<(), ClientGone> {
         let text = self.editor.text();
         let found = self.desk.cli.complete(&self.desk.control, &text, text.len());
         let mut echo = Vec::new();
@@ -243,7 +243,7 @@ impl Terminal<'_> {
     }
 
     /// Takes a whole line; true if the client wants to leave.
-    async fn entered(&mut self, line: &str) -> Result<bool, Gone> {
+    async fn entered(&mut self, line: &str) -> Result<bool, ClientGone> {
         if self.link.is_tcp() && speaks_http(line) {
             tracing::warn!("a client of the command line's port speaks HTTP: hung up");
             return Ok(true);
@@ -261,7 +261,7 @@ impl Terminal<'_> {
         self.run_pending().await
     }
 
-    async fn run_pending(&mut self) -> Result<bool, Gone> {
+    async fn run_pending(&mut self) -> Result<bool, ClientGone> {
         self.depth = 0;
         let input = std::mem::take(&mut self.pending);
         self.link.busy(true);
@@ -283,7 +283,7 @@ impl Terminal<'_> {
         self.style() != Style::Program
     }
 
-    async fn show(&self, text: &str) -> Result<(), Gone> {
+    async fn show(&self, text: &str) -> Result<(), ClientGone> {
         if self.crlf() {
             self.link.send(text.replace('\n', "\r\n").as_bytes()).await
         } else {
@@ -324,9 +324,9 @@ struct Printer {
 }
 
 impl Reader for Printer {
-    fn write(&self, text: &str) -> Result<(), Gone> {
+    fn write(&self, text: &str) -> Result<(), ClientGone> {
         if self.is_gone() {
-            return Err(Gone);
+            return Err(ClientGone);
         }
         if self.crlf {
             self.link.push(text.replace('\n', "\r\n").as_bytes())

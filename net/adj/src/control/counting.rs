@@ -29,7 +29,7 @@ pub enum Counted {
 pub enum Counting {
     /// From now on.
     On,
-    /// No more; what was counted is kept until it begins anew.
+    /// No more; what was counted is kept until counting restarts.
     Off,
 }
 
@@ -107,12 +107,12 @@ impl Adjacencies {
         }
     }
 
-    /// Writes the records anew of whose packets are counted from now on, or no more.
+    /// Rewrites the records whose packets are counted from now on, or no more.
     fn recount(&self) {
         let all: Vec<(AdjIndex, Key)> = self.entries.borrow().iter().map(|(i, e)| (*i, e.key)).collect();
         for (index, key) in all {
             let old = self.get(index);
-            // Copies follow whom they are copies of.
+            // Copies follow their originals.
             if matches!(key, Key::Own(_)) || old.is_counted() == self.counted(index, old).is_counted() {
                 continue;
             }
@@ -139,7 +139,7 @@ impl Adjacencies {
         if self.table.counter.get().is_some() {
             self.make_room();
             self.begin_count(index);
-            // Whoever had the index before was counted, not this one.
+            // The adjacency that had the index before was counted, not this one.
             self.counts.borrow_mut().some.remove(&index);
         }
     }

@@ -8,12 +8,13 @@ use shoal_graph::{Edge, NodeIndex};
 use super::{Adjacencies, Key};
 use crate::{AdjError, AdjIndex, Link};
 
-/// Told of the first adjacency of packets that are bridged out of an interface (`true`), and that the last one has gone.
+/// Called for the first adjacency of packets that are bridged out of an interface (`true`), and when the last one has
+/// gone.
 pub type DvrWatch = Rc<dyn Fn(SwIfIndex, bool)>;
 
 impl Adjacencies {
-    /// The node that bridges a link's packets behind the header they came with, and what is told of the first such
-    /// adjacency on an interface and of the end of the last one.
+    /// The node that bridges a link's packets behind the header they came with, and the watch for the first such
+    /// adjacency on an interface and the end of the last one.
     pub fn set_dvr_node(&self, link: Link, node: NodeIndex, watch: DvrWatch) {
         self.change_nodes(link, |nodes| nodes.dvr = Some(node));
         if let Some(slot) = self.dvr_watches.borrow_mut().get_mut(link as usize) {

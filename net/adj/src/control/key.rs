@@ -21,7 +21,7 @@ pub(super) enum Key {
     Dvr(SwIfIndex, Link),
     /// To a node.
     Node(&'static str, Link),
-    /// A path list's, which nobody else finds.
+    /// A path list's, which is found by no key.
     Own(AdjIndex),
 }
 

@@ -93,7 +93,7 @@ impl Adjacencies {
         Ok(index)
     }
 
-    /// A new adjacency that nobody else finds, locked once; its record is the caller's to keep right.
+    /// A new adjacency that is found by no key, locked once; its record is the caller's to keep right.
     ///
     /// # Errors
     /// The table is full.
@@ -264,7 +264,7 @@ impl Adjacencies {
             for member in &o.members {
                 *locks.entry(member.adj).or_default() += 1;
                 if !entries.contains_key(&member.adj) && member.adj != AdjIndex::NONE {
-                    say(*index, format!("stands for {}, which nobody holds", member.adj));
+                    say(*index, format!("stands for {}, which has no lock", member.adj));
                 }
             }
             match (o.members.as_slice(), o.block) {

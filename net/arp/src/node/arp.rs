@@ -8,11 +8,11 @@ use shoal_adj::{AdjIndex, AdjKind};
 use shoal_buffer::{Buffer, Frame};
 use shoal_graph::{FrameCx, FrameNode};
 
-use super::ask::{Asker, Target};
+use super::ask::{ArpRequester, Target};
 pub use super::ask::{Error, Next};
 
 /// Asks for next hops.
-pub(crate) struct Ip4Arp(pub(crate) Asker);
+pub(crate) struct Ip4Arp(pub(crate) ArpRequester);
 
 impl Ip4Arp {
     fn one(&self, mut buffer: Buffer, cx: &mut FrameCx<'_>) {
@@ -27,7 +27,7 @@ impl Ip4Arp {
                 let source = self.0.subnets.source(interface, next_hop, cx.guard());
                 self.0.ask(buffer, &Target { interface, next_hop, source }, cx);
             }
-            (AdjKind::Rewrite, _) => Asker::resolved(buffer, cx),
+            (AdjKind::Rewrite, _) => ArpRequester::resolved(buffer, cx),
             _ => cx.drop(buffer, Error::NonArpAdj),
         }
     }

@@ -73,10 +73,10 @@ pub struct Trace {
 /// A neighbour is asked for by packets once in this time and thread, as VPP does; the control plane repeats every second. One
 /// packet that comes soon after a change is to be enough to see it.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// The control plane is told that packets go to a neighbour once in this time and thread.
+/// The control plane learns that packets go to a neighbour once in this time and thread.
 const USED: Duration = Duration::from_millis(100);
 
-/// Whom to ask for, and with which address of ours.
+/// The address to ask for, and which of our addresses to ask with.
 pub(crate) struct Target {
     pub(crate) interface: SwIfIndex,
     pub(crate) next_hop: u32,
@@ -84,7 +84,7 @@ pub(crate) struct Target {
 }
 
 /// Asks, and hands packets to the control plane to keep.
-pub(crate) struct Asker {
+pub(crate) struct ArpRequester {
     pub(crate) subnets: Subnets,
     counters: ArpCounters,
     wait: Sender<Waiting<Ipv4Addr>>,
@@ -93,14 +93,21 @@ pub(crate) struct Asker {
     used: Throttle,
 }
 
-impl Asker {
+impl ArpRequester {
     pub(crate) fn new(
         subnets: Subnets,
         counters: ArpCounters,
         wait: Sender<Waiting<Ipv4Addr>>,
         tell: Sender<Fact>,
     ) -> Self {
-        Asker { subnets, counters, wait, tell, asked: Throttle::new(INTERVAL), used: Throttle::new(USED) }
+        ArpRequester {
+            subnets,
+            counters,
+            wait,
+            tell,
+            asked: Throttle::new(INTERVAL),
+            used: Throttle::new(USED),
+        }
     }
 
     /// How often something was done for a neighbour lately on this thread.

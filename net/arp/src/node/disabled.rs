@@ -14,7 +14,7 @@ pub struct Trace {
     rx: u32,
 }
 
-/// Counts what nobody answers.
+/// Counts what is not answered.
 pub(crate) struct ArpDisabled;
 
 impl PacketNode for ArpDisabled {

@@ -8,11 +8,11 @@ use shoal_buffer::{Buffer, Frame};
 use shoal_graph::{FrameCx, FrameNode};
 use shoal_wire::Ip4Header;
 
-use super::ask::{Asker, Target};
+use super::ask::{ArpRequester, Target};
 pub use super::ask::{Error, Next};
 
 /// Asks for destinations.
-pub(crate) struct Ip4Glean(pub(crate) Asker);
+pub(crate) struct Ip4Glean(pub(crate) ArpRequester);
 
 impl Ip4Glean {
     fn one(&self, mut buffer: Buffer, cx: &mut FrameCx<'_>) {

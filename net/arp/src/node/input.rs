@@ -13,7 +13,7 @@ use crate::counters::{ArpCounters, Kind};
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Who says it, and whom it asks.
+    /// Sender and target.
     #[node("arp-reply")]
     Reply,
     /// There is no IPv4 here.

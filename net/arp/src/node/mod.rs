@@ -13,7 +13,7 @@ mod reply;
 
 pub(crate) use answer::Answer;
 pub(crate) use arp::Ip4Arp;
-pub(crate) use ask::Asker;
+pub(crate) use ask::ArpRequester;
 pub(crate) use disabled::ArpDisabled;
 pub(crate) use failed::ArpFailed;
 pub(crate) use glean::Ip4Glean;

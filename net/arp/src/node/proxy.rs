@@ -29,7 +29,7 @@ pub struct Trace {
     target: Ipv4Addr,
 }
 
-/// Knows for whom we answer.
+/// Knows the addresses for which we answer.
 pub(crate) struct ArpProxy {
     pub(crate) interfaces: IfTable,
     pub(crate) table: ProxyTable,

@@ -47,7 +47,7 @@ pub struct Trace {
 /// In this time and thread a fact that is known is passed on once, so that it does not age, and one that is not a
 /// few times: the table may refuse it, and somebody may say it a thousand times.
 const SAME_FACT: Duration = Duration::from_millis(100);
-const NEWS: u32 = 16;
+const EVENT_QUEUE_LEN: u32 = 16;
 
 /// RFC 9568 7.3: MAC addresses of IPv4 virtual routers begin so.
 const VIRTUAL_ROUTER: [u8; 5] = [0, 0, 0x5e, 0, 1];
@@ -83,14 +83,14 @@ impl ArpReply {
         ArpReply { subnets, answer, learn, told: Throttle::new(SAME_FACT), proxy, virtual_addresses, arc }
     }
 
-    /// Passes on who has which address, unless it was passed on often enough just now.
+    /// Reports the sender's addresses, unless that was done often enough just now.
     fn learn(&self, rx: SwIfIndex, arp: &ArpHeader, cx: &Cx<'_, Self>) {
         let (address, mac) = (arp.sender_ip4(), arp.sender_mac());
         let kind = kind_of(arp);
         let who = u64::from(rx.0) << 32 | u64::from(address.to_bits());
         let fact = who ^ mac.to_u64().wrapping_mul(0xd6e8_feb8_6659_fd93) ^ kind as u64;
         let known = self.subnets.is_known(rx, address.to_bits(), mac, cx.guard());
-        if self.told.hit(cx.thread(), fact, cx.now()) >= if known { 1 } else { NEWS } {
+        if self.told.hit(cx.thread(), fact, cx.now()) >= if known { 1 } else { EVENT_QUEUE_LEN } {
             return;
         }
         let counter = match self.learn.try_send(Fact::Said(Learn { interface: rx, address, mac, kind })) {
@@ -105,13 +105,12 @@ impl ArpReply {
         let (address, mac, kind) = (arp.sender_ip4(), arp.sender_mac(), kind_of(arp));
         let who = u64::from(rx.0) << 32 | u64::from(address.to_bits());
         if self.told.hit(cx.thread(), who ^ mac.to_u64(), cx.now()) == 0 {
-            // A full channel: it is said again if it matters.
+            // A full channel: the claim comes again if it matters.
             let _ = self.learn.try_send(Fact::Claimed(Learn { interface: rx, address, mac, kind }));
         }
     }
 
-    /// Who says it, and whom it asks. The order of the checks is VPP's: it decides which counter a packet with two
-    /// faults is under.
+    /// Sender and target. The order of the checks is VPP's: it decides which counter a packet with two faults is under.
     fn judge(
         &self,
         rx: SwIfIndex,
@@ -132,7 +131,7 @@ impl ArpReply {
             let ours = request && for_us && from_speaker;
             return if ours { Ok(Verdict::Answer) } else { Err(Error::Gratuitous) };
         }
-        // RFC 1027, 2.3: whoever is on the asking link answers for itself.
+        // RFC 1027, 2.3: a station on the asking link answers for itself.
         let other = request && matches!(target, Place::Elsewhere | Place::Lent) && !arp.is_gratuitous();
         let proxied = other && self.proxy.is_on(rx, guard);
         if target == Place::Elsewhere && !proxied {
@@ -176,7 +175,7 @@ impl ArpReply {
     }
 }
 
-/// Whether the frame came from the station that is said to speak.
+/// Whether the frame came from the station that its ARP header names.
 fn from_speaker(pkt: &mut Packet<'_>, arp: &ArpHeader) -> Result<bool, Error> {
     // ethernet-input has just moved the front past the header, so it still lies there, in front of any tag.
     pkt.push(EthernetHeader::LEN).ok_or(Error::TooShort)?;

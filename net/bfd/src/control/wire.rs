@@ -5,7 +5,7 @@ use shoal_datagram::{Checksum, Datagram, DatagramError};
 use shoal_fib::FibIndex;
 
 use super::{Bfd, Entry, Hop, SessionKey};
-use crate::node::{ECHO, Heard, MULTI_HOP, SINGLE_HOP};
+use crate::node::{ECHO, MULTI_HOP, ReceivedPacket, SINGLE_HOP};
 use crate::packet::{Control as ControlPacket, Echo};
 use crate::session::{Nanos, Refused, Todo};
 
@@ -85,7 +85,7 @@ impl Bfd {
     }
 
     /// A control packet came.
-    pub(crate) fn hear(&self, heard: &Heard) {
+    pub(crate) fn hear(&self, heard: &ReceivedPacket) {
         let Ok(control) = ControlPacket::read(heard.bytes()) else { return };
         let is_multi = heard.port == MULTI_HOP;
         let found = {
@@ -123,7 +123,7 @@ impl Bfd {
     }
 
     /// An echo packet came back.
-    pub(crate) fn hear_echo(&self, heard: &Heard) {
+    pub(crate) fn hear_echo(&self, heard: &ReceivedPacket) {
         let now = self.now();
         let echo = Echo::read(heard.bytes(), &self.secret);
         let index = echo.and_then(|echo| self.sessions.borrow().by_discr.get(&echo.discr).copied());

@@ -25,7 +25,7 @@ const TTL: u8 = 255;
 
 /// A packet that came.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard {
+pub struct ReceivedPacket {
     /// The interface.
     pub interface: SwIfIndex,
     /// Its source.
@@ -40,7 +40,7 @@ pub struct Heard {
     pub length: u32,
 }
 
-impl Heard {
+impl ReceivedPacket {
     /// What is behind the UDP header.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
@@ -121,11 +121,11 @@ pub struct Trace {
 
 /// The code of all nodes.
 pub struct Input<const IP6: bool, const IS_ECHO: bool> {
-    pub(crate) tell: Sender<Heard>,
+    pub(crate) tell: Sender<ReceivedPacket>,
 }
 
 impl<const IP6: bool, const IS_ECHO: bool> Input<IP6, IS_ECHO> {
-    fn read(pkt: &Packet<'_>) -> Option<(Heard, u8)> {
+    fn read(pkt: &Packet<'_>) -> Option<(ReceivedPacket, u8)> {
         let (src, dst, ttl, header): (IpAddr, IpAddr, u8, usize) = if IP6 {
             let ip = pkt.header::<Ip6Header>()?;
             (ip.src().into(), ip.dst().into(), ip.hop_limit(), Ip6Header::LEN)
@@ -142,7 +142,7 @@ impl<const IP6: bool, const IS_ECHO: bool> Input<IP6, IS_ECHO> {
         bytes.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         let port = u16::from_be_bytes([high, low]);
         let (interface, length) = (pkt.rx(), pkt.len() as u32);
-        Some((Heard { interface, src, dst, port, bytes, len: taken as u8, length }, ttl))
+        Some((ReceivedPacket { interface, src, dst, port, bytes, len: taken as u8, length }, ttl))
     }
 }
 

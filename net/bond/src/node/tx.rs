@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use shoal_buffer::{Frame, Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
-use shoal_graph::{Edge, FrameCx, FrameNode, NextNodes as _, Taker};
+use shoal_graph::{Edge, FrameCx, FrameNode, NextNodes as _, ReplicaTarget};
 use shoal_infra::Published;
 
 use crate::data::BondData;
@@ -51,7 +51,7 @@ pub struct BondTx {
 #[derive(Clone, Copy)]
 struct Copy(SwIfIndex);
 
-impl Taker for Copy {
+impl ReplicaTarget for Copy {
     type Trace = Trace;
 
     fn address(&self, pkt: &mut Packet<'_>) -> Edge {

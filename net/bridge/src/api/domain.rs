@@ -10,14 +10,14 @@ use shoal_module::api::{Call, Dump, Request};
 use super::{bridges, no_entry, there};
 use crate::{Bridges, Settings, Switch};
 
-/// What is said of a domain when it is created.
-struct Said {
+/// The options of a domain when it is created.
+struct DomainOptions {
     on: [(Switch, bool); 6],
     mac_age: u8,
     tag: String,
 }
 
-fn add_del(bridges: &Bridges, number: u32, is_add: bool, said: Said) -> Result<u32, Retval> {
+fn add_del(bridges: &Bridges, number: u32, is_add: bool, said: DomainOptions) -> Result<u32, Retval> {
     if !is_add {
         bridges.delete(number)?;
         return Ok(number);
@@ -58,7 +58,7 @@ impl Request for BridgeDomainAddDel {
             (Switch::ArpTerm, self.arp_term),
             (Switch::ArpForward, self.arp_ufwd),
         ];
-        let said = Said { on, mac_age: self.mac_age, tag: self.bd_tag.as_str().to_owned() };
+        let said = DomainOptions { on, mac_age: self.mac_age, tag: self.bd_tag.as_str().to_owned() };
         add_del(&*bridges(call)?, self.bd_id, self.is_add, said).map(drop)
     }
 }
@@ -99,7 +99,7 @@ impl Request for BridgeDomainAddDelV2 {
             (Switch::ArpTerm, self.arp_term),
             (Switch::ArpForward, self.arp_ufwd),
         ];
-        let said = Said { on, mac_age: self.mac_age, tag: self.bd_tag.as_str().to_owned() };
+        let said = DomainOptions { on, mac_age: self.mac_age, tag: self.bd_tag.as_str().to_owned() };
         let bd_id = add_del(&*bridges(call)?, self.bd_id, self.is_add, said)?;
         Ok(BridgeDomainAddDelV2Reply { retval: 0, bd_id })
     }

@@ -1,4 +1,4 @@
-//! Clients that want to know of stations that come, move and go, and of who asks for whom.
+//! Clients that want to know of stations that come, move and go, and of ARP requests.
 #![allow(missing_docs, reason = "of fields whose names say it all; each message has its line")]
 
 use std::cell::Cell;
@@ -14,7 +14,7 @@ use shoal_module::{Control, InitError};
 use super::bridges;
 use crate::{Bridges, MacNews, NewsKind};
 
-/// Who wants to know.
+/// The clients that want events.
 #[derive(Default)]
 struct Watchers {
     /// One at most, as in VPP.
@@ -137,7 +137,7 @@ fn want(call: &Call, wanted: &Wanted) -> Result<(), Retval> {
     if wanted.enable && other.is_some_and(|(client, ..)| clients.is_there(client)) {
         return Err(Retval::L2_MACS_EVENT_CLINET_PRESENT);
     }
-    // Who has it already may ask again.
+    // A client that has it already may ask again.
     if wanted.enable && watchers.macs.list().iter().any(|(client, ..)| *client == call.client) {
         watchers.macs.set(call, wanted.pid, (), false)?;
     }
@@ -219,7 +219,7 @@ impl Request for WantL2ArpTermEvents {
     }
 }
 
-/// A station said which address it has.
+/// A station claimed an address.
 #[derive(Message)]
 #[message(event)]
 pub struct L2ArpTermEvent {

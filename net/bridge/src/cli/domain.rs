@@ -17,7 +17,7 @@ pub(super) const CREATE: Command = Command::new(
 )
 .examples(&["create bridge-domain 20 learn 1 forward 1 uu-flood 1 flood 1 arp-term 0 mac-age 5 bd-tag lab"])
 .doc(
-    "1 switches something on, 0 off; unless it is said, all but `arp-term` and `arp-ufwd` is on, and stations are never \
+    "1 switches something on, 0 off; by default all but `arp-term` and `arp-ufwd` is on, and stations are never \
      forgotten. `mac-age` is in minutes. Without a number the first that is free is taken.",
 );
 

@@ -29,7 +29,7 @@ pub(super) const SHOW: Command = Command::new(
 );
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum FibFilter {
     All,
     Learned,
     Added,
@@ -94,7 +94,7 @@ struct Stations {
     interfaces: Rc<Interfaces>,
     graph: Rc<Graph>,
     domain: Option<u16>,
-    which: Which,
+    which: FibFilter,
     raw: bool,
     /// The next group; `None` before the first.
     next: Option<usize>,
@@ -137,9 +137,9 @@ impl Stations {
         self.domain.is_none_or(|only| only == info.domain)
             && (self.raw || self.bridges.is_current(info))
             && match self.which {
-                Which::All => true,
-                Which::Learned => learned,
-                Which::Added => !learned,
+                FibFilter::All => true,
+                FibFilter::Learned => learned,
+                FibFilter::Added => !learned,
             }
     }
 
@@ -214,12 +214,12 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
         (None, index) => index,
     };
     let which = match (args.has("learn"), args.has("add")) {
-        (true, _) => Which::Learned,
-        (_, true) => Which::Added,
-        _ => Which::All,
+        (true, _) => FibFilter::Learned,
+        (_, true) => FibFilter::Added,
+        _ => FibFilter::All,
     };
     let raw = args.has("raw");
-    let rows = domain.is_some() || which != Which::All || raw || args.has("verbose") || args.has("all");
+    let rows = domain.is_some() || which != FibFilter::All || raw || args.has("verbose") || args.has("all");
     let (interfaces, graph) = (control.get::<Interfaces>()?, control.graph()?);
     Ok(Output::listing(Stations { bridges, interfaces, graph, domain, which, raw, next: None, rows }))
 }

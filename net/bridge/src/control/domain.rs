@@ -27,9 +27,9 @@ pub enum Switch {
     UnknownFlood,
     /// Flood what is for groups.
     Flood,
-    /// Answer who asks for stations that are known by address.
+    /// Answer requests for stations that are known by address.
     ArpTerm,
-    /// Forward who asks to one interface.
+    /// Forward requests to one interface.
     ArpForward,
 }
 
@@ -80,7 +80,7 @@ impl Switch {
         }
     }
 
-    /// Whether it is on unless something else is said.
+    /// Whether it is on by default.
     pub fn is_usual(self) -> bool {
         !matches!(self, Switch::ArpTerm | Switch::ArpForward)
     }
@@ -293,7 +293,7 @@ impl Bridges {
         self.default_limit.get()
     }
 
-    /// How many may be learned of a domain, as it was said.
+    /// How many may be learned of a domain, as configured.
     ///
     /// # Errors
     /// There is none of this number.
@@ -340,7 +340,7 @@ impl Bridges {
         Ok(self.domain(number)?.stations.into_iter().collect())
     }
 
-    /// Where a domain's packets are routed, and who gets what is for unknown stations.
+    /// Where a domain's packets are routed, and which port gets packets for unknown stations.
     ///
     /// # Errors
     /// There is no such domain.

@@ -1,4 +1,4 @@
-//! What becomes of stations over time: they are forgotten when they are silent or out of date, and clients are told.
+//! What becomes of stations over time: they are forgotten when they are silent or out of date, and clients get events.
 //!
 //! Only groups of buckets that hold something are looked at, some hundred stations at a time, and only when something can
 //! be found: after a flush, each minute while a domain forgets, and as often as a client wants to hear of news, where
@@ -24,7 +24,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// Groups that are looked at without a pause.
 const AT_ONCE: usize = 64;
 /// VPP's pause between two looks for news.
-const NEWS: Duration = Duration::from_millis(100);
+const EVENT_SCAN_PAUSE: Duration = Duration::from_millis(100);
 
 /// What happened to a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +84,7 @@ impl State {
 }
 
 impl Bridges {
-    /// Tells news of stations from now on, or to nobody.
+    /// Reports events of stations from now on, or stops that.
     pub fn report(&self, to: Option<Reporter>) {
         self.table.tell_news(to.is_some());
         *self.scan.reporter.borrow_mut() = to;
@@ -104,7 +104,7 @@ impl Bridges {
 
     /// How often that is.
     pub fn scan_delay(&self) -> Duration {
-        self.scan.delay.get().unwrap_or(NEWS)
+        self.scan.delay.get().unwrap_or(EVENT_SCAN_PAUSE)
     }
 
     /// How long the last looks took.

@@ -1,5 +1,5 @@
-//! `arp-term-l2bd`: who asks for a station that the domain knows by its address is answered here, and nobody else hears of
-//! the question.
+//! `arp-term-l2bd`: an ARP request for a station that the domain knows by its address is answered here, and no other
+//! station hears of it.
 //! l2-input | l2-learn -> **arp-term-l2bd** -> l2-output (the answer) | l2-fwd (one for the BVI) | the next feature, which floods
 
 use std::net::IpAddr;
@@ -47,10 +47,10 @@ pub enum Error {
 
 /// What was asked or told, for clients that want to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Heard {
+pub struct ArpEvent {
     /// Where.
     pub interface: SwIfIndex,
-    /// Who has an address.
+    /// The station's address.
     pub address: IpAddr,
     /// By this station.
     pub mac: MacAddress,
@@ -79,7 +79,7 @@ pub struct ArpTerm {
     /// The edge to `l2-fwd`, for answers to the BVI.
     pub forward: Edge,
     /// To the task that tells clients.
-    pub heard: Sender<Heard>,
+    pub heard: Sender<ArpEvent>,
 }
 
 impl PacketNode for ArpTerm {
@@ -177,14 +177,14 @@ impl ArpTerm {
     fn tell(&self, interface: SwIfIndex, address: IpAddr, mac: MacAddress, cx: &Cx<'_, Self>) {
         if self.table.tells_asked()
             && !address.is_unspecified()
-            && self.heard.try_send(Heard { interface, address, mac }).is_err()
+            && self.heard.try_send(ArpEvent { interface, address, mac }).is_err()
         {
             cx.count(Error::Untold, 1);
         }
     }
 }
 
-/// "I have this address", from a station of the domain to the one who asks.
+/// "I have this address", from a station of the domain to the asking one.
 fn advertisement(
     out: &mut [u8; ADVERTISEMENT],
     (mac, target): (MacAddress, std::net::Ipv6Addr),

@@ -5,7 +5,7 @@
 
 use shoal_buffer::Packet;
 use shoal_graph::Cx;
-use shoal_graph::superpath::{Consults, Known, Pass, Seeks};
+use shoal_graph::superpath::{FlowLookupNode, Known, Pass, StagedLookup};
 use shoal_infra::Guard;
 use shoal_interface::SwIfIndex;
 use shoal_l2::L2Data;
@@ -18,13 +18,13 @@ use crate::fib::MacTable;
 
 /// What a frame looks for, source and destination, and what was found: 0 for nothing.
 #[derive(Clone, Copy, Default)]
-pub struct Both {
+pub struct FrameStations {
     src: Key,
     dst: Key,
     found: [u64; 2],
 }
 
-impl PartialEq for Both {
+impl PartialEq for FrameStations {
     fn eq(&self, other: &Self) -> bool {
         (self.src, self.dst) == (other.src, other.dst)
     }
@@ -37,19 +37,19 @@ pub struct Facts<'g> {
     data: &'g L2Data,
 }
 
-impl Both {
+impl FrameStations {
     /// The stations of a frame, in no domain yet.
     #[inline(always)]
-    fn of(pkt: &Packet<'_>, offset: usize) -> Both {
-        let Some(header) = pkt.header_at::<EthernetHeader>(offset) else { return Both::default() };
+    fn of(pkt: &Packet<'_>, offset: usize) -> FrameStations {
+        let Some(header) = pkt.header_at::<EthernetHeader>(offset) else { return FrameStations::default() };
         let (dst, src) = header.stations();
-        Both { src: Key::of_number(src), dst: Key::of_number(dst), found: [0; 2] }
+        FrameStations { src: Key::of_number(src), dst: Key::of_number(dst), found: [0; 2] }
     }
 
     /// The same stations, of a domain.
     #[inline(always)]
-    fn within(self, domain: u16) -> Both {
-        Both { src: self.src.within(domain), dst: self.dst.within(domain), ..self }
+    fn within(self, domain: u16) -> FrameStations {
+        FrameStations { src: self.src.within(domain), dst: self.dst.within(domain), ..self }
     }
 
     /// What is known of both.
@@ -65,28 +65,28 @@ fn found(macs: &MacTable, station: Key) -> u64 {
     macs.look_up(station).map_or(0, |found| found.entry.0)
 }
 
-impl Seeks for Learn {
+impl StagedLookup for Learn {
     type Facts<'g> = Facts<'g>;
-    type Sought = Both;
-    type Begun = ();
+    type Query = FrameStations;
+    type InFlight = ();
 
     fn is_far(_: Facts<'_>) -> bool {
         true
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Both {
-        Both::of(pkt, offset)
+    fn query(pkt: &Packet<'_>, offset: usize) -> FrameStations {
+        FrameStations::of(pkt, offset)
     }
 
     #[inline(always)]
-    fn begin(facts: Facts<'_>, sought: &mut Both) {
-        *sought = sought.within(facts.data.domain());
+    fn begin(facts: Facts<'_>, query: &mut FrameStations) {
+        *query = query.within(facts.data.domain());
     }
 
     /// Asks memory for what is looked up later, of a source that sends several frames in a row once.
     #[inline(always)]
-    fn begun(facts: Facts<'_>, all: &mut [Both]) {
+    fn begun(facts: Facts<'_>, all: &mut [FrameStations]) {
         let macs = facts.learn.table.macs();
         let mut src = Key::default();
         for both in all {
@@ -99,10 +99,10 @@ impl Seeks for Learn {
     }
 
     #[inline(always)]
-    fn advance(_: Facts<'_>, _: &mut [Both]) {}
+    fn advance(_: Facts<'_>, _: &mut [FrameStations]) {}
 
     #[inline(always)]
-    fn finish(facts: Facts<'_>, (): (), all: &mut [Both]) {
+    fn finish(facts: Facts<'_>, (): (), all: &mut [FrameStations]) {
         let macs = facts.learn.table.macs();
         let (mut src, mut entry) = (Key::default(), 0);
         for both in all {
@@ -114,28 +114,28 @@ impl Seeks for Learn {
     }
 
     #[inline(always)]
-    fn look_up(facts: Facts<'_>, sought: &mut Both) {
-        let within = sought.within(facts.data.domain());
-        *sought = Both { found: within.find(facts.learn.table.macs()), ..within };
+    fn look_up(facts: Facts<'_>, query: &mut FrameStations) {
+        let within = query.within(facts.data.domain());
+        *query = FrameStations { found: within.find(facts.learn.table.macs()), ..within };
     }
 }
 
-impl Consults for Learn {
+impl FlowLookupNode for Learn {
     #[inline(always)]
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Facts<'g>> {
         Some(Facts { learn: self, data: self.path.data(interface, guard) })
     }
 
-    /// A source that is where it was, and of which nothing is to be written, passes.
+    /// A source that is where it was, and needs no write, passes.
     #[inline(always)]
     fn consult(
         &self,
         facts: Facts<'_>,
-        known: Known<'_, Both>,
+        known: Known<'_, FrameStations>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass {
-        let own = Both::of(pkt, 0).within(facts.data.domain());
+        let own = FrameStations::of(pkt, 0).within(facts.data.domain());
         let [src, dst] = match known {
             Known::Answer(both) if *both == own => both.found,
             Known::Other(both, ()) if *both == own && both.found != [0; 2] => both.found,
@@ -154,17 +154,17 @@ impl Consults for Learn {
     }
 }
 
-impl Seeks for Forward {
+impl StagedLookup for Forward {
     type Facts<'g> = (&'g Forward, Guard<'g>);
-    type Sought = ();
-    type Begun = ();
+    type Query = ();
+    type InFlight = ();
 
     fn is_far(_: Self::Facts<'_>) -> bool {
         false
     }
 
     #[inline(always)]
-    fn sought(_: &Packet<'_>, _: usize) {}
+    fn query(_: &Packet<'_>, _: usize) {}
 
     #[inline(always)]
     fn begin(_: Self::Facts<'_>, (): &mut ()) {}
@@ -176,7 +176,7 @@ impl Seeks for Forward {
     fn finish(_: Self::Facts<'_>, (): (), _: &mut [()]) {}
 }
 
-impl Consults for Forward {
+impl FlowLookupNode for Forward {
     #[inline(always)]
     fn facts<'g>(&'g self, _: SwIfIndex, guard: Guard<'g>) -> Option<(&'g Forward, Guard<'g>)> {
         Some((self, guard))

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use shoal_buffer::{Buffer, Frame, Packet};
 use shoal_derive::ErrorCounters;
-use shoal_graph::{Edge, FrameCx, FrameNode, Taker};
+use shoal_graph::{Edge, FrameCx, FrameNode, ReplicaTarget};
 use shoal_interface::IfTable;
 use shoal_l2::{InputNext as Next, Path, is_unbound};
 use shoal_wire::EthernetHeader;
@@ -82,7 +82,7 @@ struct Place {
     to_bvi: Edge,
 }
 
-impl Taker for Place {
+impl ReplicaTarget for Place {
     type Trace = String;
 
     fn address(&self, pkt: &mut Packet<'_>) -> Edge {

@@ -11,7 +11,7 @@ use shoal_interface::{IfTable, SwIfIndex};
 use shoal_l2::{Input, InputNext as Next, Path, Place};
 use shoal_wire::{EthernetHeader, MacAddress};
 
-use super::{Sought, to_bvi};
+use super::{Query, to_bvi};
 use crate::entry::{Entry, FlagNames, Key};
 use crate::table::DomainTable;
 
@@ -84,23 +84,23 @@ impl StagedNode for Forward {
     type Next = Next;
     type Error = Error;
     type Trace = Trace;
-    type Key = Sought;
+    type Key = Query;
 
     #[inline(always)]
-    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Sought {
-        let Some(header) = pkt.header::<EthernetHeader>() else { return Sought::default() };
+    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Query {
+        let Some(header) = pkt.header::<EthernetHeader>() else { return Query::default() };
         let domain = self.path.data(pkt.rx(), cx.guard()).domain();
-        Sought::new(self.table.macs().search(Key::new(header.dst(), domain)))
+        Query::new(self.table.macs().search(Key::new(header.dst(), domain)))
     }
 
     #[inline(always)]
-    fn seek(&self, all: &mut [Sought], cx: &mut Cx<'_, Self>) {
+    fn seek(&self, all: &mut [Query], cx: &mut Cx<'_, Self>) {
         let (mut hits, mut stale) = (0, 0);
-        Sought::find_all(all, self.table.macs());
-        for sought in &mut *all {
-            match sought.entry() {
-                Some(entry) if self.is_stale(entry, sought.search.key.domain(), cx.guard()) => {
-                    sought.forget();
+        Query::find_all(all, self.table.macs());
+        for query in &mut *all {
+            match query.entry() {
+                Some(entry) if self.is_stale(entry, query.search.key.domain(), cx.guard()) => {
+                    query.forget();
                     stale += 1;
                 }
                 Some(entry) => hits += u64::from(!entry.has(Entry::FILTER | Entry::BVI)),
@@ -113,16 +113,16 @@ impl StagedNode for Forward {
     }
 
     #[inline(always)]
-    fn packet(&self, sought: Sought, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+    fn packet(&self, query: Query, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         cx.trace(pkt, || {
             let header = pkt.header::<EthernetHeader>();
             let [dst, src] = header.map_or([MacAddress::ZERO; 2], |header| [header.dst(), header.src()]);
             // One that is stale is shown, too.
-            let found = self.table.macs().find(&sought.search);
-            let domain = sought.search.key.domain();
+            let found = self.table.macs().find(&query.search);
+            let domain = query.search.key.domain();
             Trace { rx: pkt.rx(), dst, src, domain, entry: found.map_or(u64::MAX, |found| found.entry.0) }
         });
-        let Some(entry) = sought.entry() else { return self.unknown(pkt, cx) };
+        let Some(entry) = query.entry() else { return self.unknown(pkt, cx) };
         let (rx, tx) = (pkt.rx(), entry.interface());
         if entry.has(Entry::FILTER | Entry::BVI) {
             return self.special(entry, pkt.reborrow(), &cx.aside());
@@ -146,7 +146,7 @@ impl Forward {
         !out.is_bridged() || out.domain() != domain || out.sequence() != entry.sequence()
     }
 
-    /// Nobody has heard of the station: what comes behind this node floods.
+    /// The station is unknown: what comes behind this node floods.
     #[inline(always)]
     fn unknown(&self, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Result<Next, Error> {
         let features = self.path.data(pkt.rx(), cx.guard()).input();

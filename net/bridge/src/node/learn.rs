@@ -11,9 +11,9 @@ use shoal_interface::SwIfIndex;
 use shoal_l2::{Input, InputNext as Next, L2Data, Path};
 use shoal_wire::EthernetHeader;
 
-use super::{Sought, Trace};
+use super::{Query, Trace};
 use crate::entry::{Entry, Key};
-use crate::fib::{Found, Refused, Search};
+use crate::fib::{FoundEntry, Refused, Search};
 use crate::loops::{LoopSeen, LoopWatch};
 use crate::table::{DomainTable, minute};
 
@@ -74,29 +74,29 @@ impl StagedNode for Learn {
     type Next = Next;
     type Error = Error;
     type Trace = Trace;
-    type Key = Sought;
+    type Key = Query;
 
     #[inline(always)]
-    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Sought {
-        let Some(header) = pkt.header::<EthernetHeader>() else { return Sought::default() };
+    fn prepare(&self, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Query {
+        let Some(header) = pkt.header::<EthernetHeader>() else { return Query::default() };
         let domain = self.path.data(pkt.rx(), cx.guard()).domain();
-        Sought::new(self.table.macs().search(Key::new(header.src(), domain)))
+        Query::new(self.table.macs().search(Key::new(header.src(), domain)))
     }
 
     #[inline(always)]
-    fn seek(&self, all: &mut [Sought], cx: &mut Cx<'_, Self>) {
-        Sought::find_all(all, self.table.macs());
+    fn seek(&self, all: &mut [Query], cx: &mut Cx<'_, Self>) {
+        Query::find_all(all, self.table.macs());
         cx.count(Error::Packets, all.len() as u64);
     }
 
     #[inline(always)]
-    fn packet(&self, sought: Sought, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
+    fn packet(&self, query: Query, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
         let data = self.path.data(rx, cx.guard());
         cx.trace(pkt, || Trace::new("l2-learn:", pkt, data.domain()));
-        let settled = sought.entry().is_some_and(|entry| self.is_settled(entry, rx, data, cx));
+        let settled = query.entry().is_some_and(|entry| self.is_settled(entry, rx, data, cx));
         if !settled {
-            self.news(&sought.search, rx, data, &cx.aside())?;
+            self.news(&query.search, rx, data, &cx.aside())?;
         }
         Ok(self.path.behind(pkt, Input::Learn, cx.guard()).map_or(Next::BitmapDrop, Next::To))
     }
@@ -117,7 +117,7 @@ impl Learn {
         entry.interface() == rx && !(entry.is_learned() && (stale || older()))
     }
 
-    /// A frame that says something new of its sender, unless another one of its frame has just said so.
+    /// A frame that brings news of its sender, unless another frame has just brought the same.
     #[cold]
     #[inline(never)]
     fn news(&self, search: &Search, rx: SwIfIndex, data: &L2Data, cx: &Cx<'_, Self>) -> Result<(), Error> {
@@ -130,7 +130,7 @@ impl Learn {
     }
 
     /// A station that is known there. Its word is written only when that says something new.
-    fn again(&self, found: &Found, rx: SwIfIndex, data: &L2Data, cx: &Cx<'_, Self>) {
+    fn again(&self, found: &FoundEntry, rx: SwIfIndex, data: &L2Data, cx: &Cx<'_, Self>) {
         let entry = found.entry;
         if !self.is_settled(entry, rx, data, cx) {
             self.table.macs().change(found, Self::entry(entry.interface(), entry.flags(), data, cx));
@@ -143,7 +143,7 @@ impl Learn {
     fn moved(
         &self,
         search: &Search,
-        found: &Found,
+        found: &FoundEntry,
         data: &L2Data,
         at: (SwIfIndex, &Cx<'_, Self>),
     ) -> Result<(), Error> {

@@ -19,28 +19,28 @@ use crate::fib::{MacTable, Search};
 
 /// The look-up of a frame's station, and what it has found.
 #[derive(Clone, Copy, Default)]
-pub struct Sought {
+pub struct Query {
     pub(crate) search: Search,
     /// 0: nothing.
     entry: u64,
 }
 
-impl Sought {
+impl Query {
     #[inline(always)]
     fn new(search: Search) -> Self {
-        Sought { search, entry: 0 }
+        Query { search, entry: 0 }
     }
 
     /// Finds all. Frames that follow each other are often those of one station.
     #[inline(always)]
-    fn find_all(all: &mut [Sought], macs: &MacTable) {
-        let mut last = Sought::default();
-        for sought in all {
-            if sought.search != last.search {
-                let found = macs.find(&sought.search);
-                last = Sought { search: sought.search, entry: found.map_or(0, |found| found.entry.0) };
+    fn find_all(all: &mut [Query], macs: &MacTable) {
+        let mut last = Query::default();
+        for query in all {
+            if query.search != last.search {
+                let found = macs.find(&query.search);
+                last = Query { search: query.search, entry: found.map_or(0, |found| found.entry.0) };
             }
-            sought.entry = last.entry;
+            query.entry = last.entry;
         }
     }
 

@@ -14,10 +14,10 @@ use shoal_message::{
 };
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request};
 
+use crate::session_direction::Tuple;
 use crate::sessions::Record;
 use crate::translation::{Flags, LbType, address};
-use crate::way::Tuple;
-use crate::{Cnat, CnatError, Endpoint, From as Whence, PathSpec, Slice, Spec};
+use crate::{AddressSource, Cnat, CnatError, Endpoint, PathSpec, Slice, Spec};
 use shoal_adj::Family;
 
 /// Messages of this crate.
@@ -100,14 +100,14 @@ impl CnatEndpoint {
             return Endpoint::new(addr, port);
         }
         let family = if if_af == AddressFamily::Ip6 { Family::Ip6 } else { Family::Ip4 };
-        Endpoint { from: Whence::Interface(SwIfIndex(interface), family), port }
+        Endpoint { from: AddressSource::Interface(SwIfIndex(interface), family), port }
     }
 
     fn new(cnat: &Cnat, endpoint: Endpoint) -> Self {
         let Endpoint { from, port } = endpoint;
         let (interface, family) = match from {
-            Whence::Given(address) => (NONE, Family::of(address)),
-            Whence::Interface(interface, family) => (interface.0, family),
+            AddressSource::Given(address) => (NONE, Family::of(address)),
+            AddressSource::Interface(interface, family) => (interface.0, family),
         };
         let if_af = if family == Family::Ip6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
         let addr = cnat.address_of(from).unwrap_or(Endpoint::UNSPECIFIED);
@@ -302,7 +302,7 @@ pub struct CnatSessionDetails {
 
 fn both_directions(record: &Record) -> impl Iterator<Item = CnatSessionDetails> + use<> {
     let (session, index) = (record.session, record.index);
-    let is_alone = session.marks & crate::way::Marks::ALONE != 0;
+    let is_alone = session.marks & crate::session_direction::Marks::ALONE != 0;
     let back = (!is_alone).then(|| (session.to.reversed(), 1));
     [Some((session.from, 0)), back].into_iter().flatten().map(move |(tuple, flags)| {
         let Tuple { src, dst, sport, dport } = tuple;

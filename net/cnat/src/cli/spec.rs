@@ -13,7 +13,7 @@ use shoal_module::word;
 
 use crate::show::Proto;
 use crate::translation::{Flags, LbType};
-use crate::{Endpoint, From as Whence, NO_NAT, PathSpec, Spec};
+use crate::{AddressSource, Endpoint, NO_NAT, PathSpec, Spec};
 
 /// The words that are left.
 type Words = Peekable<IntoIter<String>>;
@@ -33,18 +33,18 @@ fn number(text: &str) -> Option<u32> {
 }
 
 /// An address, or an interface with the family of its address. The words stay if they are neither.
-fn whence(interfaces: &Interfaces, words: &mut Words) -> Option<Whence> {
+fn address_source(interfaces: &Interfaces, words: &mut Words) -> Option<AddressSource> {
     let found = {
         let text = words.peek()?;
         match text.parse::<IpAddr>() {
-            Ok(address) => Whence::Given(address),
-            Err(_) => Whence::Interface(interfaces.by_name(text)?, Family::Ip4),
+            Ok(address) => AddressSource::Given(address),
+            Err(_) => AddressSource::Interface(interfaces.by_name(text)?, Family::Ip4),
         }
     };
     words.next();
     Some(match found {
-        Whence::Interface(interface, _) if words.next_if(|text| text == "v6").is_some() => {
-            Whence::Interface(interface, Family::Ip6)
+        AddressSource::Interface(interface, _) if words.next_if(|text| text == "v6").is_some() => {
+            AddressSource::Interface(interface, Family::Ip6)
         }
         other => other,
     })
@@ -52,7 +52,7 @@ fn whence(interfaces: &Interfaces, words: &mut Words) -> Option<Whence> {
 
 /// An address and, if one follows, a port.
 fn endpoint(interfaces: &Interfaces, words: &mut Words) -> Option<Endpoint> {
-    let from = whence(interfaces, words)?;
+    let from = address_source(interfaces, words)?;
     let port = words.peek().and_then(|text| text.parse().ok());
     if port.is_some() {
         words.next();
@@ -84,7 +84,7 @@ pub(super) fn read(interfaces: &Interfaces, text: &str) -> Result<Spec, CliError
     let mut words: Words = words.into_iter().peekable();
     let mut spec = Spec {
         vip: Endpoint::NONE,
-        // VPP's, where it is not said.
+        // VPP's default.
         protocol: 6,
         is_real: false,
         flags: Flags::default(),
@@ -153,8 +153,8 @@ fn fields(words: &mut Words) -> Result<FlowFields, CliError> {
 fn endpoint_text(endpoint: Endpoint, interfaces: &Interfaces) -> String {
     let Endpoint { from, port } = endpoint;
     let mut text = match from {
-        Whence::Given(address) => address.to_string(),
-        Whence::Interface(interface, family) => {
+        AddressSource::Given(address) => address.to_string(),
+        AddressSource::Interface(interface, family) => {
             let name = interfaces.name(interface).unwrap_or_default();
             let name = word(&name).into_owned();
             if family == Family::Ip6 { format!("{name} v6") } else { name }

@@ -10,7 +10,7 @@ use shoal_ip6::Ip6;
 
 /// Where an address comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum From {
+pub enum AddressSource {
     /// It is this one; of no host: there is none.
     Given(IpAddr),
     /// The first one of an interface.
@@ -21,7 +21,7 @@ pub enum From {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Endpoint {
     /// The address.
-    pub from: From,
+    pub from: AddressSource,
     /// The port.
     pub port: u16,
 }
@@ -30,29 +30,29 @@ impl Endpoint {
     /// No host's address.
     pub const UNSPECIFIED: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     /// Neither address nor port.
-    pub const NONE: Endpoint = Endpoint { from: From::Given(Self::UNSPECIFIED), port: 0 };
+    pub const NONE: Endpoint = Endpoint { from: AddressSource::Given(Self::UNSPECIFIED), port: 0 };
 
     /// An address that is given.
     pub const fn new(address: IpAddr, port: u16) -> Self {
-        Endpoint { from: From::Given(address), port }
+        Endpoint { from: AddressSource::Given(address), port }
     }
 
     /// The family of its address; `None`: any.
     pub fn family(&self) -> Option<Family> {
         match self.from {
-            From::Given(address) if address.is_unspecified() => None,
-            From::Given(address) => Some(Family::of(address)),
-            From::Interface(_, family) => Some(family),
+            AddressSource::Given(address) if address.is_unspecified() => None,
+            AddressSource::Given(address) => Some(Family::of(address)),
+            AddressSource::Interface(_, family) => Some(family),
         }
     }
 
     /// Whether it follows an interface.
     pub fn follows(&self, interface: SwIfIndex) -> bool {
-        matches!(self.from, From::Interface(of, _) if of == interface)
+        matches!(self.from, AddressSource::Interface(of, _) if of == interface)
     }
 }
 
-/// Who knows the addresses of interfaces.
+/// The source of interfaces' addresses.
 pub struct Addresses<'a> {
     /// Those of IPv4.
     pub ip4: &'a Ip4,
@@ -62,11 +62,11 @@ pub struct Addresses<'a> {
 
 impl Addresses<'_> {
     /// The address of an endpoint now, if it has one.
-    pub fn of(&self, from: From) -> Option<IpAddr> {
+    pub fn of(&self, from: AddressSource) -> Option<IpAddr> {
         match from {
-            From::Given(address) => (!address.is_unspecified()).then_some(address),
-            From::Interface(interface, Family::Ip4) => self.ip4.primary(interface).map(IpAddr::V4),
-            From::Interface(interface, Family::Ip6) => {
+            AddressSource::Given(address) => (!address.is_unspecified()).then_some(address),
+            AddressSource::Interface(interface, Family::Ip4) => self.ip4.primary(interface).map(IpAddr::V4),
+            AddressSource::Interface(interface, Family::Ip6) => {
                 self.ip6.addresses(interface).first().map(|prefix| IpAddr::V6(prefix.addr()))
             }
         }
@@ -89,8 +89,8 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shown(Endpoint { from, port }, interfaces) = self;
         match from {
-            From::Given(address) => write!(f, "{address};{port}"),
-            From::Interface(interface, family) => {
+            AddressSource::Given(address) => write!(f, "{address};{port}"),
+            AddressSource::Interface(interface, family) => {
                 let name = interfaces.name(*interface).unwrap_or_else(|_| "DELETED".to_owned());
                 let family = if *family == Family::Ip6 { "ip6" } else { "ip4" };
                 write!(f, "{name} ({family});{port}")

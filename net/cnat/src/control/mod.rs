@@ -2,8 +2,8 @@
 
 pub mod endpoint;
 mod error;
-mod keeping;
 mod routes;
+mod session_stores;
 mod sessions;
 pub mod snat;
 pub mod translations;
@@ -26,7 +26,7 @@ use shoal_module::{Control, InitError};
 use shoal_reassembly::{Reassembly, Side, Version};
 
 pub use error::CnatError;
-pub use keeping::Keeping;
+pub use session_stores::SessionStores;
 pub use sessions::Slice;
 
 use crate::config::{Config, Limits};
@@ -76,17 +76,21 @@ pub struct Cnat {
     reassembly: Rc<Reassembly>,
     adjacencies: Rc<Adjacencies>,
     shared: Arc<Shared>,
-    keeping: StateKey<Keeping>,
+    keeping: StateKey<SessionStores>,
     is_open: Cell<bool>,
     state: RefCell<State>,
 }
 
 /// Adds the nodes.
-fn add_nodes(graph: &Graph, shared: &Arc<Shared>, keeping: &StateKey<Keeping>) -> Result<(), InitError> {
+fn add_nodes(
+    graph: &Graph,
+    shared: &Arc<Shared>,
+    keeping: &StateKey<SessionStores>,
+) -> Result<(), InitError> {
     fn add<const NODE: usize>(
         graph: &Graph,
         shared: &Arc<Shared>,
-        keeping: &StateKey<Keeping>,
+        keeping: &StateKey<SessionStores>,
     ) -> Result<(), InitError> {
         let node = graph.add_stateful_staged(Translate::<NODE> { shared: Arc::clone(shared) }, keeping)?;
         graph.add_frame_named(names(NODE).1, HandOver::new(node))?;
@@ -110,7 +114,7 @@ impl Cnat {
         let (ways, words) = ((tables, adjacencies.table()), reassembly.words());
         let shared = Shared::new(graph.counters(), interfaces.table(), ways, words)?;
         let shared = Arc::new(shared);
-        let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
+        let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
         let cnat = Rc::new(Cnat {
             graph,
@@ -155,12 +159,12 @@ impl Cnat {
     }
 
     /// The address that comes from somewhere, now.
-    pub fn address_of(&self, from: endpoint::From) -> Option<IpAddr> {
+    pub fn address_of(&self, from: endpoint::AddressSource) -> Option<IpAddr> {
         self.addresses().of(from)
     }
 
     /// Whether new connections may go to an address.
-    pub fn is_ready(&self, from: endpoint::From) -> bool {
+    pub fn is_ready(&self, from: endpoint::AddressSource) -> bool {
         let Some(address) = self.address_of(from) else { return false };
         let adj = self.adjacencies.first(self.fib.lookup(FibIndex::DEFAULT, address));
         let nowhere =

@@ -8,7 +8,7 @@ use shoal_fib::{FibIndex, Source};
 use shoal_interface::SwIfIndex;
 use shoal_wire::IpPrefix;
 
-use super::endpoint::From;
+use super::endpoint::AddressSource;
 use super::translations::is_one_host;
 use super::{Cnat, CnatError};
 use crate::config::{Config, Snat};
@@ -62,12 +62,12 @@ impl SnatSpec {
     }
 
     /// Where the address of a family comes from.
-    pub fn from(&self, family: Family) -> Option<From> {
+    pub fn from(&self, family: Family) -> Option<AddressSource> {
         let given: IpAddr = if family == Family::Ip6 { self.ip6.into() } else { self.ip4.into() };
         if !given.is_unspecified() {
-            return Some(From::Given(given));
+            return Some(AddressSource::Given(given));
         }
-        self.interface.map(|interface| From::Interface(interface, family))
+        self.interface.map(|interface| AddressSource::Interface(interface, family))
     }
 }
 

@@ -10,7 +10,7 @@ use shoal_fib::FlowFields;
 use shoal_interface::SwIfIndex;
 use shoal_nat::maglev;
 
-use super::endpoint::{Endpoint, From};
+use super::endpoint::{AddressSource, Endpoint};
 use super::{Cnat, CnatError};
 use crate::config::{Config, Place};
 use crate::shared::MOST_TRANSLATIONS;
@@ -165,7 +165,7 @@ impl Translations {
     }
 
     /// Puts in those that are not: what they are for may be free now.
-    fn put_missing(&mut self, config: &mut Config, address_of: impl Fn(From) -> Option<IpAddr>) {
+    fn put_missing(&mut self, config: &mut Config, address_of: impl Fn(AddressSource) -> Option<IpAddr>) {
         if self.built.len() == self.specs.len() {
             return;
         }
@@ -176,7 +176,7 @@ impl Translations {
     }
 
     /// Puts it in, as addresses are now.
-    fn put(&mut self, config: &mut Config, id: u32, address_of: impl Fn(From) -> Option<IpAddr>) {
+    fn put(&mut self, config: &mut Config, id: u32, address_of: impl Fn(AddressSource) -> Option<IpAddr>) {
         let Some(spec) = self.specs.get(&id).cloned() else { return };
         let Some(vip) = address_of(spec.vip.from) else { return };
         let is_ip6 = vip.is_ipv6();
@@ -364,7 +364,7 @@ impl Cnat {
     }
 
     fn check_vip(&self, vip: &Endpoint, has_no_route: bool) -> Result<(), CnatError> {
-        if let From::Interface(interface, _) = vip.from {
+        if let AddressSource::Interface(interface, _) = vip.from {
             self.interfaces.name(interface)?;
         }
         let Some(address) = self.addresses().of(vip.from) else { return Ok(()) };
@@ -400,20 +400,22 @@ impl Cnat {
             return Err(CnatError::Port("back end"));
         }
         for endpoint in [source, destination] {
-            if let From::Interface(interface, _) = endpoint.from {
+            if let AddressSource::Interface(interface, _) = endpoint.from {
                 self.interfaces.name(interface)?;
             }
         }
         let is_host = |endpoint: &Endpoint| match endpoint.from {
-            From::Given(address) => is_one_host(address),
-            From::Interface(..) => true,
+            AddressSource::Given(address) => is_one_host(address),
+            AddressSource::Interface(..) => true,
         };
         let fits = |endpoint: &Endpoint| endpoint.family() == Some(family) && is_host(endpoint);
         if !fits(destination) || (source.family().is_some() && !fits(source)) {
             let strange = if fits(destination) { source } else { destination };
             let address = match strange.from {
-                From::Given(address) => address,
-                From::Interface(..) => self.addresses().of(strange.from).unwrap_or(Endpoint::UNSPECIFIED),
+                AddressSource::Given(address) => address,
+                AddressSource::Interface(..) => {
+                    self.addresses().of(strange.from).unwrap_or(Endpoint::UNSPECIFIED)
+                }
             };
             let family = if family == Family::Ip6 { "IPv6" } else { "IPv4" };
             let vip = super::endpoint::Shown(*vip, &self.interfaces).to_string();

@@ -9,15 +9,15 @@ use shoal_nat::{Flow, Kind};
 
 use super::Error;
 use super::place::Place;
-use super::trace::Found;
-use super::translate::{Done, Translate};
+use super::trace::LookupOutcome;
+use super::translate::{Disposition, Translate};
 use crate::config::{self, Config};
 use crate::packet::tuple;
 use crate::policy::{PolicyKind, Question};
-use crate::ports::{Ports, Wish};
+use crate::ports::{PortChoice, Ports};
+use crate::session_direction::{Marks, Tuple};
 use crate::sessions::{NO_TRANSLATION, Session, Sessions, key};
 use crate::translation::{Backend, Flags, Translation, address};
-use crate::way::{Marks, Tuple};
 
 /// What is known of a packet on its way out by a session of another place.
 enum Before {
@@ -47,7 +47,7 @@ impl<const NODE: usize> Translate<NODE> {
         (flow, table): (Flow, u32),
         pkt: &mut Packet<'_>,
         cx: &mut Cx<'_, Self>,
-    ) -> Done<NODE> {
+    ) -> Disposition<NODE> {
         if !sessions.is_open() {
             return Self::leave(pkt, cx);
         }
@@ -61,7 +61,7 @@ impl<const NODE: usize> Translate<NODE> {
             _ => cx.thread(),
         };
         if owner != cx.thread() {
-            Self::trace((&flow, Found::Elsewhere(owner), None), table, pkt, cx);
+            Self::trace((&flow, LookupOutcome::Elsewhere(owner), None), table, pkt, cx);
             return Self::hand_over(owner, pkt);
         }
         let made = match (flow.kind, before) {
@@ -73,11 +73,11 @@ impl<const NODE: usize> Translate<NODE> {
             _ => self.inbound(config, sessions, (&flow, table), pkt, cx),
         };
         let Some(handle) = made? else {
-            Self::trace((&flow, Found::Nothing, None), table, pkt, cx);
+            Self::trace((&flow, LookupOutcome::Nothing, None), table, pkt, cx);
             return Self::leave(pkt, cx);
         };
         self.shared.set_sessions(cx.thread(), sessions.len());
-        self.follow(config, sessions, (flow, handle, Found::New), pkt, cx)
+        self.follow(config, sessions, (flow, handle, LookupOutcome::New), pkt, cx)
     }
 
     /// The other direction's session of a packet on its way out: by the table it came by, or that of the interface it goes to.
@@ -118,7 +118,7 @@ impl<const NODE: usize> Translate<NODE> {
     fn make(
         config: &Config,
         sessions: &mut Sessions,
-        (session, wish): (Session, Wish),
+        (session, wish): (Session, PortChoice),
         cx: &Cx<'_, Self>,
     ) -> Result<Option<Handle>, Error> {
         let mut ports = Self::ports(config, cx);
@@ -175,7 +175,12 @@ impl<const NODE: usize> Translate<NODE> {
         Self::make(config, sessions, wanted, cx)
     }
 
-    fn to_backend(flow: &Flow, table: u32, translation: &Translation, backend: &Backend) -> (Session, Wish) {
+    fn to_backend(
+        flow: &Flow,
+        table: u32,
+        translation: &Translation,
+        backend: &Backend,
+    ) -> (Session, PortChoice) {
         let flags = translation.flags;
         let sport = if backend.source_port == 0 { flow.sport } else { backend.source_port };
         let src = backend.source.unwrap_or(flow.src);
@@ -189,9 +194,9 @@ impl<const NODE: usize> Translate<NODE> {
             marks |= Marks::ALONE;
         }
         let wish = match backend {
-            Backend { source_port: 1.., .. } => Wish::Fixed,
-            Backend { source: Some(_), .. } if flags.has(Flags::ALLOC_PORT) => Wish::Any,
-            _ => Wish::Kept,
+            Backend { source_port: 1.., .. } => PortChoice::Fixed,
+            Backend { source: Some(_), .. } if flags.has(Flags::ALLOC_PORT) => PortChoice::Any,
+            _ => PortChoice::Kept,
         };
         let session = Self::session(flow, table, to, marks);
         (Session { translation: (translation.id, translation.serial), ..session }, wish)
@@ -222,6 +227,6 @@ impl<const NODE: usize> Translate<NODE> {
         let to = Tuple { src, ..tuple(flow) };
         let session = Self::session(flow, table, to, Marks::SOURCE);
         let session = Session { back_table: back_table.unwrap_or(out), ..session };
-        Self::make(config, sessions, (session, Wish::Kept), cx)
+        Self::make(config, sessions, (session, PortChoice::Kept), cx)
     }
 }

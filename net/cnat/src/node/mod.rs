@@ -7,7 +7,7 @@ pub mod translate;
 
 use shoal_derive::ErrorCounters;
 
-use crate::ports::Why;
+use crate::ports::SessionError;
 
 /// What is counted here.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +40,11 @@ pub enum Error {
     Malformed,
 }
 
-impl From<Why> for Error {
-    fn from(why: Why) -> Self {
+impl From<SessionError> for Error {
+    fn from(why: SessionError) -> Self {
         match why {
-            Why::NoFreePorts => Error::NoFreePorts,
-            Why::Full => Error::NoSession,
+            SessionError::NoFreePorts => Error::NoFreePorts,
+            SessionError::Full => Error::NoSession,
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+use crate::session_direction::Tuple;
 use crate::show::{Ends, Proto};
-use crate::way::Tuple;
 
 /// What was found for a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum LookupOutcome {
     /// Its session begins.
     New,
     /// A session.
@@ -18,20 +18,20 @@ pub enum Found {
     Elsewhere(usize),
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for LookupOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Found::New => f.write_str("new session"),
-            Found::Existing => f.write_str("found session"),
-            Found::Nothing => f.write_str("no session"),
-            Found::Elsewhere(thread) => write!(f, "next-worker {thread}"),
+            LookupOutcome::New => f.write_str("new session"),
+            LookupOutcome::Existing => f.write_str("found session"),
+            LookupOutcome::Nothing => f.write_str("no session"),
+            LookupOutcome::Elsewhere(thread) => write!(f, "next-worker {thread}"),
         }
     }
 }
 
 /// A packet of one family.
 pub struct Trace {
-    pub(super) found: Found,
+    pub(super) found: LookupOutcome,
     pub(super) is_ip6: bool,
     pub(super) protocol: u8,
     pub(super) from: Tuple,

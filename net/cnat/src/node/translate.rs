@@ -15,13 +15,13 @@ use shoal_nat44::packet::{Ticket, front};
 
 use super::Error;
 use super::place::{Next, Place, is_ip6, names, place};
-use super::trace::{Found, Trace};
+use super::trace::{LookupOutcome, Trace};
 use crate::config::Config;
-use crate::control::Keeping;
+use crate::control::SessionStores;
 use crate::packet::{destination, has_session, is_expiring, rewrite, tuple};
-use crate::sessions::{Sessions, Sought, key, table_of, tick};
+use crate::session_direction::{Marks, SessionDirection};
+use crate::sessions::{Query, Sessions, key, table_of, tick};
 use crate::shared::Shared;
-use crate::way::{Marks, Way};
 
 /// Sessions that one packet goes through, one after the other: an answer to a shared address is one to a virtual address, too.
 const MOST_SESSIONS: usize = 2;
@@ -36,7 +36,7 @@ impl<const NODE: usize> Counts for Translate<NODE> {
 }
 
 /// What becomes of a packet.
-pub(super) type Done<const NODE: usize> = Result<Next<NODE>, Error>;
+pub(super) type Disposition<const NODE: usize> = Result<Next<NODE>, Error>;
 
 impl<const NODE: usize> Translate<NODE> {
     pub(super) const IS_IP6: bool = is_ip6(NODE);
@@ -61,18 +61,18 @@ impl<const NODE: usize> Translate<NODE> {
     }
 
     pub(super) fn trace(
-        (flow, found, to): (&Flow, Found, Option<&Way>),
+        (flow, found, to): (&Flow, LookupOutcome, Option<&SessionDirection>),
         table: u32,
         pkt: &Packet<'_>,
         cx: &Cx<'_, Self>,
     ) {
-        let (from, protocol, to) = (tuple(flow), flow.protocol.0, to.map(Way::to));
+        let (from, protocol, to) = (tuple(flow), flow.protocol.0, to.map(SessionDirection::to));
         cx.trace(pkt, || Trace { found, is_ip6: Self::IS_IP6, protocol, from, to, table });
     }
 
     /// A packet that stays as it is.
     #[inline(always)]
-    pub(super) fn leave(pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Done<NODE> {
+    pub(super) fn leave(pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Disposition<NODE> {
         match Self::PLACE {
             Place::Input | Place::Output => Ok(Next::feature(cx.next_feature(pkt))),
             Place::Vip => Err(Error::NoTranslation),
@@ -81,13 +81,13 @@ impl<const NODE: usize> Translate<NODE> {
     }
 
     /// To the thread that has the packet's session.
-    pub(super) fn hand_over(thread: usize, pkt: &mut Packet<'_>) -> Done<NODE> {
+    pub(super) fn hand_over(thread: usize, pkt: &mut Packet<'_>) -> Disposition<NODE> {
         *pkt.scratch::<Ticket>() = Ticket { thread: thread as u32, next: 0 };
         Ok(Next::HANDOFF)
     }
 
     /// A packet that was translated goes on.
-    fn go_on(config: &Config, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Done<NODE> {
+    fn go_on(config: &Config, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Disposition<NODE> {
         let all = match Self::PLACE {
             Place::Input | Place::Output => return Ok(Next::feature(cx.next_feature(pkt))),
             Place::Vip => &config.clients,
@@ -100,7 +100,7 @@ impl<const NODE: usize> Translate<NODE> {
 
     /// Whether a packet is translated here, or where it goes out, or not at all.
     #[inline(always)]
-    fn is_for_here(flow: &Flow, way: &Way) -> bool {
+    fn is_for_here(flow: &Flow, way: &SessionDirection) -> bool {
         let to = way.to();
         match Self::PLACE {
             _ if way.marks.has(Marks::BYPASS) => false,
@@ -119,10 +119,10 @@ impl<const NODE: usize> Translate<NODE> {
         &self,
         config: &Config,
         sessions: &mut Sessions,
-        (mut flow, mut handle, found): (Flow, Handle, Found),
+        (mut flow, mut handle, found): (Flow, Handle, LookupOutcome),
         pkt: &mut Packet<'_>,
         cx: &mut Cx<'_, Self>,
-    ) -> Done<NODE> {
+    ) -> Disposition<NODE> {
         let (front, mut table) = (Self::front(pkt), self.table(pkt));
         for n in 0..MOST_SESSIONS {
             let Some(way) = sessions.way(handle) else { break };
@@ -180,7 +180,7 @@ impl<const NODE: usize> Translate<NODE> {
     }
 
     #[inline(always)]
-    fn count(&self, config: &Config, way: &Way, pkt: &Packet<'_>, cx: &Cx<'_, Self>) {
+    fn count(&self, config: &Config, way: &SessionDirection, pkt: &Packet<'_>, cx: &Cx<'_, Self>) {
         let goes_there = way.marks.has(Marks::DESTINATION) && !way.marks.has(Marks::RETURN);
         if goes_there && config.translation(way.translation).is_some_and(|of| of.serial == way.serial) {
             let bytes = pkt.len().saturating_sub(Self::front(pkt));
@@ -191,13 +191,13 @@ impl<const NODE: usize> Translate<NODE> {
 
 impl<const NODE: usize> StatefulStagedNode for Translate<NODE> {
     const NAME: &'static str = names(NODE).0;
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next<NODE>;
     type Trace = Trace;
-    type Key = Sought;
+    type Key = Query;
 
     #[inline(always)]
-    fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, _: &mut Cx<'_, Self>) -> Sought {
+    fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, _: &mut Cx<'_, Self>) -> Query {
         match self.shared.flow(Self::IS_IP6, pkt, Self::front(pkt)) {
             Ok(flow) if has_session(&flow) => {
                 sessions.search(key(tuple(&flow), flow.protocol.0, Self::IS_IP6, self.table(pkt)))
@@ -207,7 +207,7 @@ impl<const NODE: usize> StatefulStagedNode for Translate<NODE> {
     }
 
     #[inline(always)]
-    fn seek(&self, sessions: &mut Sessions, keys: &mut [Sought], _: &mut Cx<'_, Self>) {
+    fn seek(&self, sessions: &mut Sessions, keys: &mut [Query], _: &mut Cx<'_, Self>) {
         sessions.seek(keys);
     }
 
@@ -215,10 +215,10 @@ impl<const NODE: usize> StatefulStagedNode for Translate<NODE> {
     fn packet(
         &self,
         sessions: &mut Sessions,
-        search: Sought,
+        search: Query,
         pkt: &mut Packet<'_>,
         cx: &mut Cx<'_, Self>,
-    ) -> Done<NODE> {
+    ) -> Disposition<NODE> {
         let config = self.shared.config.load(cx.guard());
         let Ok(flow) = self.shared.flow(Self::IS_IP6, pkt, Self::front(pkt)) else {
             // No session's; whether it goes on is for others to say.
@@ -230,7 +230,7 @@ impl<const NODE: usize> StatefulStagedNode for Translate<NODE> {
         }
         let found = sessions.table().and_then(|table| table.find(&search)).map(|flow| flow.handle());
         match found {
-            Some(handle) => self.follow(config, sessions, (flow, handle, Found::Existing), pkt, cx),
+            Some(handle) => self.follow(config, sessions, (flow, handle, LookupOutcome::Existing), pkt, cx),
             None => self.begin(config, sessions, (flow, self.table(pkt)), pkt, cx),
         }
     }

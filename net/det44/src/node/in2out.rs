@@ -10,8 +10,8 @@ use shoal_wire::Ip4Header;
 
 use super::{Asked, Error, Next, Trace};
 use crate::config::Config;
-use crate::keeping::Keeping;
-use crate::sessions::{Flow, Sessions, Way};
+use crate::session_stores::SessionStores;
+use crate::sessions::{Direction, Flow, Sessions};
 use crate::shared::Shared;
 
 /// The node.
@@ -28,20 +28,20 @@ impl In2out {
         cx: &Cx<'_, Self>,
     ) -> Result<Flow, Error> {
         let (host, port) = asked.tuple.source();
-        let remote = asked.remote(Way::In2out);
+        let remote = asked.remote(Direction::In2out);
         if asked.quoted.is_some() {
             return sessions
-                .peek(Way::In2out, (host, port), remote, asked.protocol)
+                .peek(Direction::In2out, (host, port), remote, asked.protocol)
                 .ok_or(Error::NoTranslation);
         }
         let of_packet = (remote, asked.protocol, asked.seen.flags);
-        if let Some(flow) = sessions.used(Way::In2out, (host, port), of_packet, cx.now()) {
+        if let Some(flow) = sessions.used(Direction::In2out, (host, port), of_packet, cx.now()) {
             return Ok(flow);
         }
         let map = config.of_host(host).ok_or(Error::NoTranslation)?;
         sessions.begin((host, port), (remote, asked.protocol), &map.forward(host), cx.now())?;
         self.shared.set_count(cx.thread(), sessions.len());
-        sessions.used(Way::In2out, (host, port), of_packet, cx.now()).ok_or(Error::NoTranslation)
+        sessions.used(Direction::In2out, (host, port), of_packet, cx.now()).ok_or(Error::NoTranslation)
     }
 
     fn one(
@@ -76,7 +76,7 @@ impl In2out {
             }
             Err(why) => return Err(why),
         };
-        asked.translate(pkt, Way::In2out, &flow)?;
+        asked.translate(pkt, Direction::In2out, &flow)?;
         pkt.meta_mut().set_fib(Some(FibIndex(config.outside_table)));
         cx.count(Error::In2out, 1);
         Ok((if hairpins { Next::Hairpin } else { Next::Lookup }, flow.shared.1.into()))
@@ -89,7 +89,7 @@ impl Counts for In2out {
 
 impl StatefulNode for In2out {
     const NAME: &'static str = "det44-in2out";
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Trace = Trace;
 

@@ -13,9 +13,9 @@ use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::Edge;
 use shoal_nat::icmp::{Fault, Quoted};
-use shoal_nat::{Kind, Rewrite, Seen, Sum, Tuple};
+use shoal_nat::{Kind, ParsedPacket, Rewrite, Sum, Tuple};
 
-use crate::sessions::{Flow, Refusal, Way};
+use crate::sessions::{Direction, Flow, Refusal};
 use crate::shared::Shared;
 
 /// Where packets go.
@@ -27,7 +27,7 @@ pub enum Next {
     /// To another host of this router.
     #[node("det44-hairpinning")]
     Hairpin,
-    /// Its sender is told why it does not go on.
+    /// Its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// Another thread has its session.
@@ -111,7 +111,7 @@ pub struct Trace {
 
 /// A packet that a session is looked for.
 pub(crate) struct Asked {
-    seen: Seen,
+    seen: ParsedPacket,
     /// Of an ICMP error: the packet it is about.
     quoted: Option<Quoted>,
     /// As a packet of the session in this direction has it.
@@ -122,7 +122,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// Reads a packet.
     pub(crate) fn read(shared: &Shared, pkt: &Packet<'_>) -> Result<Asked, Error> {
-        let mut seen = Seen::read(pkt.data()).ok_or(Error::Malformed)?;
+        let mut seen = ParsedPacket::read(pkt.data()).ok_or(Error::Malformed)?;
         if seen.fragment && !seen.first {
             let words = shared.words.get(pkt);
             if words.is_non_first_fragment == 0 || words.protocol != seen.protocol {
@@ -130,7 +130,8 @@ impl Asked {
             }
             (seen.tuple.sport, seen.tuple.dport) = (words.src_port, words.dst_port);
         }
-        let asked = |seen: Seen| Asked { seen, quoted: None, tuple: seen.tuple, protocol: seen.protocol };
+        let asked =
+            |seen: ParsedPacket| Asked { seen, quoted: None, tuple: seen.tuple, protocol: seen.protocol };
         match seen.kind {
             Kind::Tcp | Kind::Udp | Kind::Query => Ok(asked(seen)),
             Kind::Error => {
@@ -144,8 +145,9 @@ impl Asked {
     }
 
     /// The far end, as sessions have it: queries have no port there.
-    fn remote(&self, way: Way) -> (std::net::Ipv4Addr, u16) {
-        let (address, port) = if way == Way::In2out { self.tuple.destination() } else { self.tuple.source() };
+    fn remote(&self, way: Direction) -> (std::net::Ipv4Addr, u16) {
+        let (address, port) =
+            if way == Direction::In2out { self.tuple.destination() } else { self.tuple.source() };
         (address, if self.is_query() { 0 } else { port })
     }
 
@@ -154,23 +156,23 @@ impl Asked {
     }
 
     /// Changes the packet.
-    fn translate(&self, pkt: &mut Packet<'_>, way: Way, flow: &Flow) -> Result<(), Error> {
+    fn translate(&self, pkt: &mut Packet<'_>, way: Direction, flow: &Flow) -> Result<(), Error> {
         let Asked { seen, quoted, tuple, .. } = self;
         let ((host, port), (shared, open)) = ((flow.host, flow.port), flow.shared);
         let mut to = *tuple;
         match way {
-            Way::In2out => (to.src, to.sport) = (shared.to_bits(), open),
-            Way::Out2in => (to.dst, to.dport) = (host.to_bits(), port),
+            Direction::In2out => (to.src, to.sport) = (shared.to_bits(), open),
+            Direction::Out2in => (to.dst, to.dport) = (host.to_bits(), port),
         }
         if self.is_query() {
-            let id = if way == Way::In2out { open } else { port };
+            let id = if way == Direction::In2out { open } else { port };
             (to.sport, to.dport) = (id, id);
         }
         let header = usize::from(seen.header);
         let sum = Sum::of(pkt);
         let outer = match way {
-            Way::In2out => (to.src, seen.tuple.dst),
-            Way::Out2in => (seen.tuple.src, to.dst),
+            Direction::In2out => (to.src, seen.tuple.dst),
+            Direction::Out2in => (seen.tuple.src, to.dst),
         };
         let bytes = pkt.data_mut();
         match quoted {

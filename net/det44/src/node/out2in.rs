@@ -9,8 +9,8 @@ use shoal_ip4::IcmpError;
 use shoal_wire::Ip4Header;
 
 use super::{Asked, Error, Next, Trace};
-use crate::keeping::Keeping;
-use crate::sessions::{Sessions, Way};
+use crate::session_stores::SessionStores;
+use crate::sessions::{Direction, Sessions};
 use crate::shared::Shared;
 
 /// The code of both nodes: towards hosts from outside, and from another host.
@@ -46,19 +46,19 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
             IcmpError::TTL.ask(pkt);
             return Ok((Next::IcmpError, -1));
         }
-        let remote = asked.remote(Way::Out2in);
+        let remote = asked.remote(Direction::Out2in);
         let flow = if asked.quoted.is_some() {
-            sessions.peek(Way::Out2in, (shared, port), remote, asked.protocol)
+            sessions.peek(Direction::Out2in, (shared, port), remote, asked.protocol)
         } else {
             let (count, of_packet) = (sessions.len(), (remote, asked.protocol, asked.seen.flags));
-            let flow = sessions.used(Way::Out2in, (shared, port), of_packet, cx.now());
+            let flow = sessions.used(Direction::Out2in, (shared, port), of_packet, cx.now());
             if sessions.len() != count {
                 self.shared.set_count(cx.thread(), sessions.len());
             }
             flow
         };
         let flow = flow.ok_or(Error::NoTranslation)?;
-        asked.translate(pkt, Way::Out2in, &flow)?;
+        asked.translate(pkt, Direction::Out2in, &flow)?;
         pkt.meta_mut().set_fib(Some(FibIndex(config.inside_table)));
         cx.count(Error::Out2in, 1);
         Ok((Next::Lookup, flow.shared.1.into()))
@@ -71,7 +71,7 @@ impl<const HAIRPIN: bool> Counts for Out2in<HAIRPIN> {
 
 impl<const HAIRPIN: bool> StatefulNode for Out2in<HAIRPIN> {
     const NAME: &'static str = if HAIRPIN { "det44-hairpinning" } else { "det44-out2in" };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Trace = Trace;
 

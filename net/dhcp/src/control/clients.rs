@@ -12,9 +12,9 @@ use shoal_module::api::ClientIndex;
 use shoal_wire::{Ip4Prefix, MacAddress};
 
 use super::{ALL, ANY, CLIENT_PORT, Dhcp, DhcpError, SERVER_PORT};
-use crate::client::{Act, Heard as Answer, Lease, Machine, State};
+use crate::client::{Act, Lease, Machine, ReceivedPacket as Answer, State};
 use crate::message4::{BROADCAST, Draft, Kind, Message, option};
-use crate::node::{Detect, Heard};
+use crate::node::{Detect, ReceivedPacket};
 
 /// The longest name and identifier.
 const LONGEST: usize = 63;
@@ -33,7 +33,7 @@ const WANTED: &[u8] = &[
 
 /// What a client says of itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Asks {
+pub struct ClientIdentity {
     /// Its name.
     pub hostname: String,
     /// What a server knows it by, if not by its link-layer address.
@@ -46,15 +46,15 @@ pub struct Asks {
     pub tells: Option<(ClientIndex, u32)>,
 }
 
-impl Default for Asks {
+impl Default for ClientIdentity {
     fn default() -> Self {
-        Asks { hostname: String::new(), id: Vec::new(), broadcast: true, tos: 0, tells: None }
+        ClientIdentity { hostname: String::new(), id: Vec::new(), broadcast: true, tos: 0, tells: None }
     }
 }
 
 /// A client of an interface.
 pub(super) struct Client {
-    asks: Asks,
+    asks: ClientIdentity,
     machine: Machine,
     began: Time,
     /// The address that the interface has of it, and the router.
@@ -67,7 +67,7 @@ pub struct ClientInfo {
     /// The interface.
     pub interface: SwIfIndex,
     /// What it says of itself.
-    pub asks: Asks,
+    pub asks: ClientIdentity,
     /// How far it is.
     pub state: State,
     /// What it has.
@@ -87,7 +87,7 @@ impl Dhcp {
     ///
     /// # Errors
     /// There is no such interface, it cannot have an address, or it does so already.
-    pub fn add_client(&self, interface: SwIfIndex, asks: Asks) -> Result<(), DhcpError> {
+    pub fn add_client(&self, interface: SwIfIndex, asks: ClientIdentity) -> Result<(), DhcpError> {
         let name = self.interfaces.name(interface)?;
         if self.clients.borrow().contains_key(&interface) {
             return Err(DhcpError::ClientExists(name));
@@ -168,7 +168,7 @@ impl Dhcp {
         next.into_iter().chain(self.tick6()).min()
     }
 
-    pub(super) fn answer_to_client(&self, heard: &Heard, source: Ipv4Addr, data: &[u8]) {
+    pub(super) fn answer_to_client(&self, heard: &ReceivedPacket, source: Ipv4Addr, data: &[u8]) {
         let Some(message) = Message::read(data) else { return };
         let Ok(of) = self.interfaces.data(heard.interface) else { return };
         let acts = {

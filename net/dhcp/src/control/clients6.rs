@@ -13,10 +13,10 @@ use shoal_wire::{EtherType, Ip6Prefix, MacAddress};
 
 use super::from_prefixes::FromPrefix;
 use super::{ALL_SERVERS, CLIENT_PORT6, Dhcp, DhcpError, HOPS, SERVER_PORT6};
-use crate::client_message6::{Answer, Ask, Association, Wanted, kind};
-use crate::client6::{Act6, Lease6, Machine6, Phase, Said};
+use crate::client_message6::{Answer, Association, ClientRequest, Wanted, kind};
+use crate::client6::{Act6, Lease6, Machine6, Phase, ServerReply};
 use crate::exchange6::{Due, Exchange, Question};
-use crate::node::Heard;
+use crate::node::ReceivedPacket;
 
 /// The longest name of a group of prefixes: a message has 63 bytes for it.
 const LONGEST_GROUP: usize = 63;
@@ -390,7 +390,7 @@ impl Dhcp {
             let Some(exchange) = exchanges.get(&key) else { return };
             let question = &exchange.question;
             let server = question.server.and_then(|server| servers.get(server as usize));
-            Ask {
+            ClientRequest {
                 kind: question.kind,
                 transaction: exchange.transaction,
                 client: &client,
@@ -430,7 +430,7 @@ impl Dhcp {
     }
 
     /// A server answered.
-    pub(super) fn answer_to_client6(&self, heard: &Heard, data: &[u8]) {
+    pub(super) fn answer_to_client6(&self, heard: &ReceivedPacket, data: &[u8]) {
         let Some(answer) = Answer::read(data) else { return };
         if answer.client != self.duid() {
             return;
@@ -462,7 +462,7 @@ impl Dhcp {
 
     fn hear6(&self, key: Key6, server: u32, answer: &Answer, association: &Association) {
         let (kind, status) = (answer.kind, answer.status);
-        let said = Said { kind, server, status, association };
+        let said = ServerReply { kind, server, status, association };
         let now = self.now();
         let acts = self.clients6.all.borrow_mut().get_mut(&key).map(|client| client.machine.hear(&said, now));
         match acts {

@@ -8,7 +8,7 @@ mod relay4;
 mod relay6;
 mod relays;
 
-pub use clients::{Asks, ClientInfo};
+pub use clients::{ClientIdentity, ClientInfo};
 pub use clients6::{Client6Info, Replied};
 pub use error::DhcpError;
 pub use from_prefixes::FromPrefix;
@@ -36,7 +36,7 @@ use shoal_wire::{
 };
 
 use crate::message6::RELAY_REPLY;
-use crate::node::{CLIENT_PORT, Detect, Heard, Input, To};
+use crate::node::{ArrivalPort, CLIENT_PORT, Detect, Input, ReceivedPacket};
 use clients::Client;
 use relays::{Relay, RelayKey};
 
@@ -64,7 +64,7 @@ pub struct Dhcp {
     clients6: clients6::Clients6,
     relays: RefCell<BTreeMap<RelayKey, Relay>>,
     subnets: RefCell<BTreeMap<RelayKey, VirtualSubnet>>,
-    heard: Receiver<Heard>,
+    heard: Receiver<ReceivedPacket>,
     bell: Sender<()>,
     rung: Receiver<()>,
 }
@@ -152,12 +152,16 @@ impl Dhcp {
         }
     }
 
-    fn hear(&self, heard: &Heard) {
+    fn hear(&self, heard: &ReceivedPacket) {
         let Some(udp) = read_udp(&heard.packet) else { return };
         match udp.source {
-            IpAddr::V4(source) if heard.to == To::Client => self.answer_to_client(heard, source, udp.data),
+            IpAddr::V4(source) if heard.to == ArrivalPort::Client => {
+                self.answer_to_client(heard, source, udp.data)
+            }
             IpAddr::V4(source) => self.relay4(heard, source, udp.data),
-            IpAddr::V6(source) if udp.data.first() == Some(&RELAY_REPLY) || heard.to == To::Server => {
+            IpAddr::V6(source)
+                if udp.data.first() == Some(&RELAY_REPLY) || heard.to == ArrivalPort::Server =>
+            {
                 self.relay6(heard, source, udp.data);
             }
             IpAddr::V6(_) => self.answer_to_client6(heard, udp.data),

@@ -8,7 +8,7 @@ use shoal_interface::SwIfIndex;
 use super::relays::VirtualSubnet;
 use super::{ALL, CLIENT_PORT, Dhcp, SERVER_PORT};
 use crate::message4::{Kind, Message, option};
-use crate::node::Heard;
+use crate::node::ReceivedPacket;
 
 /// Sub-options of what a relay says.
 const CIRCUIT: u8 = 1;
@@ -49,7 +49,7 @@ fn circuit(information: &[u8]) -> Option<(SwIfIndex, Ipv4Addr)> {
 }
 
 impl Dhcp {
-    pub(super) fn relay4(&self, heard: &Heard, source: Ipv4Addr, data: &[u8]) {
+    pub(super) fn relay4(&self, heard: &ReceivedPacket, source: Ipv4Addr, data: &[u8]) {
         let Some(message) = Message::read(data) else { return };
         match message.kind() {
             Some(kind) if kind.is_of_server() => self.relay_to_client(heard, source, &message),
@@ -58,7 +58,7 @@ impl Dhcp {
         }
     }
 
-    fn relay_to_servers(&self, heard: &Heard, kind: Kind, message: &Message<'_>) {
+    fn relay_to_servers(&self, heard: &ReceivedPacket, kind: Kind, message: &Message<'_>) {
         let table = self.table_of(heard.interface, Family::Ip4);
         let Some((relay, subnet)) = self.relay_of(Family::Ip4, table) else { return };
         // Without an address the relay cannot name the link.
@@ -74,7 +74,7 @@ impl Dhcp {
         }
     }
 
-    fn relay_to_client(&self, heard: &Heard, source: Ipv4Addr, message: &Message<'_>) {
+    fn relay_to_client(&self, heard: &ReceivedPacket, source: Ipv4Addr, message: &Message<'_>) {
         let table = self.table_of(heard.interface, Family::Ip4);
         if !self.is_server(source.into(), table) {
             return;

@@ -7,7 +7,7 @@ use shoal_interface::SwIfIndex;
 
 use super::{CLIENT_PORT6, Dhcp, SERVER_PORT6};
 use crate::message6::{Forward, RELAY_FORWARD, RELAY_REPLY, Reply};
-use crate::node::Heard;
+use crate::node::ReceivedPacket;
 
 /// A client looks for servers.
 const SOLICIT: u8 = 1;
@@ -15,7 +15,7 @@ const SOLICIT: u8 = 1;
 const OF_SERVERS: &[u8] = &[2, 7, 10];
 
 impl Dhcp {
-    pub(super) fn relay6(&self, heard: &Heard, source: Ipv6Addr, data: &[u8]) {
+    pub(super) fn relay6(&self, heard: &ReceivedPacket, source: Ipv6Addr, data: &[u8]) {
         match data.first() {
             Some(&RELAY_REPLY) => self.relay_reply(heard, source, data),
             Some(kind) if OF_SERVERS.contains(kind) => {}
@@ -29,7 +29,7 @@ impl Dhcp {
         self.ip6.addresses(interface).first().map(shoal_wire::Ip6Prefix::addr)
     }
 
-    fn relay_forward(&self, heard: &Heard, peer: Ipv6Addr, message: &[u8]) {
+    fn relay_forward(&self, heard: &ReceivedPacket, peer: Ipv6Addr, message: &[u8]) {
         let table = self.table_of(heard.interface, Family::Ip6);
         let Some((relay, subnet)) = self.relay_of(Family::Ip6, table) else { return };
         let Some(link) = self.link_address(heard.interface) else { return };
@@ -38,7 +38,7 @@ impl Dhcp {
         let Some(bytes) = (Forward { link, peer, mac: heard.mac, interface, subnet, message }).write() else {
             return;
         };
-        // As VPP: only who looks for servers is heard by all of them.
+        // As VPP: only a client that looks for servers is heard by all of them.
         let count = if message.first() == Some(&SOLICIT) { relay.servers.len() } else { 1 };
         for server in relay.servers.iter().take(count) {
             let Ok(table) = self.fib.index_of(Family::Ip6, server.vrf) else { continue };
@@ -46,7 +46,7 @@ impl Dhcp {
         }
     }
 
-    fn relay_reply(&self, heard: &Heard, source: Ipv6Addr, data: &[u8]) {
+    fn relay_reply(&self, heard: &ReceivedPacket, source: Ipv6Addr, data: &[u8]) {
         let table = self.table_of(heard.interface, Family::Ip6);
         if !self.is_server(source.into(), table) {
             return;

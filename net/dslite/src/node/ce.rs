@@ -73,7 +73,7 @@ pub enum Encap {
     /// Into the tunnel.
     #[node("ip6-lookup")]
     Lookup,
-    /// It has come too far: its sender is told.
+    /// It has come too far: its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
 }

@@ -8,12 +8,12 @@ use shoal_buffer::{Buffer, Frame, Packet};
 use shoal_derive::NextNodes;
 use shoal_graph::{FrameCx, NextNodes, StatefulFrameNode, Ticket};
 use shoal_nat::icmp::Quoted;
-use shoal_nat::{Kind, Rewrite, Seen, Sum, Tuple};
+use shoal_nat::{Kind, ParsedPacket, Rewrite, Sum, Tuple};
 use shoal_wire::{Ip6Header, IpProtocol};
 
 use super::ce::tunnelled;
 use super::{Error, Trace};
-use crate::keeping::Keeping;
+use crate::session_stores::SessionStores;
 use crate::sessions::{Inside, Outside, Record, Refusal, Sessions};
 use crate::shared::Shared;
 
@@ -46,9 +46,9 @@ pub struct In2out<const SLOW: bool> {
 const ECHO_REQUEST: u8 = 8;
 
 /// Reads the packet in a tunnel's packet: where it begins is behind the IPv6 header.
-fn read(pkt: &Packet<'_>) -> Result<Seen, Error> {
+fn read(pkt: &Packet<'_>) -> Result<ParsedPacket, Error> {
     let inner = tunnelled(pkt)?;
-    let seen = Seen::read(inner).ok_or(Error::Malformed)?;
+    let seen = ParsedPacket::read(inner).ok_or(Error::Malformed)?;
     if seen.fragment && !seen.first { Err(Error::Fragments) } else { Ok(seen) }
 }
 
@@ -141,7 +141,7 @@ impl<const SLOW: bool> In2out<SLOW> {
     /// An ICMP error of a host about a packet that came to it.
     fn error(
         pkt: &mut Packet<'_>,
-        seen: &Seen,
+        seen: &ParsedPacket,
         sessions: &Sessions,
         host: impl Fn(Tuple, u8) -> Inside,
     ) -> Result<Option<Outside>, Error> {
@@ -165,7 +165,7 @@ impl<const SLOW: bool> In2out<SLOW> {
     fn begin(
         &self,
         pkt: &Packet<'_>,
-        seen: &Seen,
+        seen: &ParsedPacket,
         inside: &Inside,
         sessions: &mut Sessions,
         cx: &FrameCx<'_>,
@@ -191,7 +191,7 @@ impl<const SLOW: bool> In2out<SLOW> {
 
 impl<const SLOW: bool> StatefulFrameNode for In2out<SLOW> {
     const NAME: &'static str = if SLOW { "dslite-in2out-slowpath" } else { "dslite-in2out" };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Error = Error;
 

@@ -9,13 +9,13 @@ use shoal_derive::NextNodes;
 use shoal_graph::{FrameCx, NextNodes, StatefulFrameNode, Ticket};
 use shoal_ip4::IcmpError;
 use shoal_nat::icmp::Quoted;
-use shoal_nat::{Kind, Rewrite, Seen, Sum, Tuple};
+use shoal_nat::{Kind, ParsedPacket, Rewrite, Sum, Tuple};
 use shoal_wire::Ip4Header;
 
 use super::ce::{encapsulate, ready};
 use super::{Error, Trace};
 use crate::config::Config;
-use crate::keeping::Keeping;
+use crate::session_stores::SessionStores;
 use crate::sessions::{Inside, Outside, Sessions};
 use crate::shared::Shared;
 
@@ -25,7 +25,7 @@ pub enum Next {
     /// Into a tunnel.
     #[node("ip6-lookup")]
     Lookup,
-    /// It has come too far: its sender is told.
+    /// It has come too far: its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// Another thread has its session.
@@ -39,15 +39,15 @@ pub struct Out2in {
 }
 
 /// What a packet is for.
-struct Found {
-    seen: Seen,
+struct Destination {
+    seen: ParsedPacket,
     /// Of an ICMP error: the packet it is about.
     quoted: Option<Quoted>,
     outside: Outside,
 }
 
-fn find(pkt: &Packet<'_>) -> Result<Found, Error> {
-    let seen = Seen::read(pkt.data()).ok_or(Error::Malformed)?;
+fn find(pkt: &Packet<'_>) -> Result<Destination, Error> {
+    let seen = ParsedPacket::read(pkt.data()).ok_or(Error::Malformed)?;
     if seen.fragment && !seen.first {
         return Err(Error::Fragments);
     }
@@ -58,12 +58,12 @@ fn find(pkt: &Packet<'_>) -> Result<Found, Error> {
     };
     match seen.kind {
         Kind::Tcp | Kind::Udp | Kind::Query => {
-            Ok(Found { seen, quoted: None, outside: outside(seen.tuple, seen.protocol) })
+            Ok(Destination { seen, quoted: None, outside: outside(seen.tuple, seen.protocol) })
         }
         Kind::Error => {
             let quoted = Quoted::read(pkt.data(), seen.header.into(), None)?;
             // The answer to what it is about would come from the far end, to the shared address.
-            Ok(Found { seen, outside: outside(quoted.answer, quoted.protocol), quoted: Some(quoted) })
+            Ok(Destination { seen, outside: outside(quoted.answer, quoted.protocol), quoted: Some(quoted) })
         }
         Kind::OtherIcmp => Err(Error::BadIcmpType),
         Kind::Other => Err(Error::UnsupportedProtocol),
@@ -99,14 +99,14 @@ impl Out2in {
 
     fn translate(
         pkt: &mut Packet<'_>,
-        found: &Found,
+        found: &Destination,
         sessions: &mut Sessions,
         config: &Config,
         cx: &FrameCx<'_>,
     ) -> Result<(), Error> {
         let aftr = config.aftr.ok_or(Error::NoTranslation)?;
         ready(pkt)?;
-        let Found { seen, quoted, outside } = found;
+        let Destination { seen, quoted, outside } = found;
         let header = usize::from(seen.header);
         let inside = match quoted {
             Some(_) => sessions.peek_into(*outside),
@@ -134,7 +134,7 @@ impl Out2in {
 
 impl StatefulFrameNode for Out2in {
     const NAME: &'static str = "dslite-out2in";
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Error = Error;
 

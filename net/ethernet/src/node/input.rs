@@ -74,7 +74,7 @@ impl std::fmt::Display for Trace {
     }
 }
 
-/// Needs to know the stations' addresses, the tags of sub-interfaces, and who gets frames of which type.
+/// Needs to know the stations' addresses, the tags of sub-interfaces, and the owner of each frame type.
 pub struct EthernetInput {
     /// All interfaces.
     pub interfaces: IfTable,

@@ -30,8 +30,8 @@ const HEAD: usize = ADDRESSES + 6;
 
 /// What becomes of a frame.
 #[derive(Clone, Copy)]
-struct To {
-    /// Who has received it: a sub-interface, or none but the port.
+struct FrameTarget {
+    /// The receiver: a sub-interface, or none but the port.
     sub: Option<SwIfIndex>,
     /// Bytes of tags that are taken out.
     strip: usize,
@@ -39,11 +39,11 @@ struct To {
 }
 
 /// Frames that follow each other with the same tag.
-struct Same {
+struct SameTagRun {
     rx: SwIfIndex,
     /// Type, id and the type behind.
     tag: [u8; 6],
-    to: To,
+    to: FrameTarget,
     packets: u64,
     bytes: u64,
 }
@@ -75,10 +75,10 @@ fn one_tag(pkt: &Packet<'_>) -> Option<[u8; 6]> {
 }
 
 impl TaggedSuperpath {
-    fn find(&self, pkt: &Packet<'_>, guard: Guard<'_>) -> To {
-        let (rx, ordinary) = (pkt.rx(), To { sub: None, strip: 0, node: self.ethernet });
+    fn find(&self, pkt: &Packet<'_>, guard: Guard<'_>) -> FrameTarget {
+        let (rx, ordinary) = (pkt.rx(), FrameTarget { sub: None, strip: 0, node: self.ethernet });
         let port = self.interfaces.get(rx, guard);
-        let own = To { node: port.superpath().unwrap_or(self.ethernet), ..ordinary };
+        let own = FrameTarget { node: port.superpath().unwrap_or(self.ethernet), ..ordinary };
         let Some(tags) = Tags::of_frame(pkt.data()) else { return own };
         let Some(sub) = self.vlans.tagged(rx, &tags).filter(|sub| *sub != rx) else { return own };
         let data = self.interfaces.get(sub, guard);
@@ -87,10 +87,10 @@ impl TaggedSuperpath {
             let at = ADDRESSES + tags.len();
             let behind = pkt.data().get(at..).and_then(<[u8]>::first_chunk::<2>);
             let more = behind.is_none_or(|kind| is_outer(EtherType(u16::from_be_bytes(*kind))));
-            return if more { ordinary } else { To { sub: Some(sub), strip: tags.len(), node } };
+            return if more { ordinary } else { FrameTarget { sub: Some(sub), strip: tags.len(), node } };
         }
         if data.is_up() && data.flags().has(IfFlags::L2) {
-            return To { sub: Some(sub), strip: 0, node };
+            return FrameTarget { sub: Some(sub), strip: 0, node };
         }
         ordinary
     }
@@ -98,7 +98,7 @@ impl TaggedSuperpath {
 
 /// Does it to a packet; the node it goes to.
 #[inline(always)]
-fn turn(pkt: &mut Packet<'_>, to: To) -> NodeIndex {
+fn turn(pkt: &mut Packet<'_>, to: FrameTarget) -> NodeIndex {
     let Some(sub) = to.sub else { return to.node };
     pkt.meta_mut().rx = sub;
     // There are as many bytes: the tags were read.
@@ -117,10 +117,10 @@ impl FrameNode for TaggedSuperpath {
         }
         let (guard, memory, thread) = (cx.guard(), cx.memory(), cx.thread());
         let mut nodes = [self.ethernet; FRAME_SIZE];
-        let nowhere = To { sub: None, strip: 0, node: self.ethernet };
-        let mut same = Same { rx: SwIfIndex::NONE, tag: [0; 6], to: nowhere, packets: 0, bytes: 0 };
+        let nowhere = FrameTarget { sub: None, strip: 0, node: self.ethernet };
+        let mut same = SameTagRun { rx: SwIfIndex::NONE, tag: [0; 6], to: nowhere, packets: 0, bytes: 0 };
         let counters = cx.counters();
-        let count = |same: &mut Same| {
+        let count = |same: &mut SameTagRun| {
             if let Some(sub) = same.to.sub.filter(|_| same.packets > 0) {
                 counters.rx.add(thread, sub.0 as usize, same.packets, same.bytes);
             }

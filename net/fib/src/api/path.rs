@@ -77,7 +77,7 @@ fn normal(fib: &Fib, family: Family, given: &FibPath) -> Result<Via, Retval> {
     })
 }
 
-/// A path of an entry as clients are told it.
+/// A path of an entry as clients receive it.
 pub fn from_path(fib: &Fib, family: Family, prefix: Option<&IpPrefix>, path: &Path) -> FibPath {
     let mut told = FibPath {
         sw_if_index: path.via.interface().map_or(NONE, |i| i.0),

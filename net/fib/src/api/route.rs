@@ -138,7 +138,7 @@ fn index_of(fib: &Fib, family: Family, table: u32) -> Result<FibIndex, Retval> {
     fib.index_of(family, table).map_err(|e| retval(&e))
 }
 
-/// What is told of where a route's packets are counted.
+/// The index of a route's counter as clients receive it.
 pub(super) fn stats_index(counter: Option<AdjIndex>) -> u32 {
     counter.map_or(u32::MAX, |adj| adj.0)
 }
@@ -218,7 +218,7 @@ impl Request for IpRouteAddDelV2 {
     }
 }
 
-/// A route as clients are told it: its prefix and its paths.
+/// A route as clients receive it: its prefix and its paths.
 pub(super) fn told(fib: &Fib, route: &Route) -> (Prefix, Vec<FibPath>) {
     let Route { prefix, paths, .. } = route;
     let family = address::family(prefix);

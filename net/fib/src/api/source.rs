@@ -75,7 +75,7 @@ impl Dump for FibSourceDump {
                 Some(client) => {
                     FibSource { priority: client.priority, id, name: client.name.as_str().into() }
                 }
-                // Nobody has it.
+                // No client has it.
                 None if of_clients.contains(&source) => return None,
                 None => FibSource { priority: source.priority(), id, name: source.name().into() },
             };

@@ -1,4 +1,4 @@
-//! `ip_table_*`: tables come, go, and are told.
+//! `ip_table_*`: tables come, go, and are listed.
 
 use shoal_adj::Family;
 use shoal_message::{Message, Retval, Text, Value};
@@ -33,8 +33,7 @@ impl IpTable {
     }
 }
 
-/// Adds a table, or says that nobody needs it any more. It goes when the last interface has left it, its routes from the
-/// API at once.
+/// Adds a table, or releases it. It goes when the last interface has left it, its routes from the API at once.
 #[derive(Message)]
 #[message(request)]
 pub struct IpTableAddDel {

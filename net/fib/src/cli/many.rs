@@ -48,7 +48,7 @@ impl Wanted {
         consecutive(self.first, self.count)
     }
 
-    /// Adds some at a time. The last ones go first when that fails, or when nobody waits for it any more.
+    /// Adds some at a time. The last ones go first when that fails, or when the client has gone.
     async fn add(&self, sink: &Sink) -> Result<(), CliError> {
         let mut left = self.prefixes().map_err(of_route)?;
         let bulk = self.fib.begin_paths((self.family, self.index), Source::Cli, &self.paths);

@@ -28,7 +28,7 @@ struct Wanted {
     given: Vec<Path>,
     /// The paths as entries have them.
     paths: Vec<Path>,
-    /// The list of the paths. Held while the change lasts, so that it is not made anew for each prefix.
+    /// The list of the paths. Held while the change lasts, so that it is not rebuilt for each prefix.
     held: ListId,
 }
 

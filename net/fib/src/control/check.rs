@@ -105,7 +105,7 @@ fn check_trackers(state: &State, broken: &mut Vec<String>) {
             say("another entry covers it");
         }
         if tracker.users.is_empty() {
-            say("nobody needs it");
+            say("it has no users");
         }
         let wanted =
             |id: &ListId| state.lists.get(*id).is_some_and(|l| List::tracked(l.paths()).contains(at));

@@ -11,7 +11,7 @@ use crate::{FibError, Path, PathState};
 
 /// A path list that somebody holds. It is given back with [`Fib::release`].
 #[derive(Debug, PartialEq, Eq)]
-pub struct Held(ListId);
+pub struct HeldPathList(ListId);
 
 /// What a held path list is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,16 +30,16 @@ impl Fib {
     ///
     /// # Errors
     /// As [`Fib::add`].
-    pub fn hold(&self, family: Family, paths: &[Path]) -> Result<Held, FibError> {
+    pub fn hold(&self, family: Family, paths: &[Path]) -> Result<HeldPathList, FibError> {
         let mut state = self.state.borrow_mut();
         let paths = state.checked(family, paths)?;
         let list = state.acquire(family, &paths)?;
         *state.held.entry(list).or_default() += 1;
-        Ok(Held(list))
+        Ok(HeldPathList(list))
     }
 
     /// What a held list is now.
-    pub fn held(&self, held: &Held) -> HeldPaths {
+    pub fn held(&self, held: &HeldPathList) -> HeldPaths {
         let state = self.state.borrow();
         let list = state.lists.get(held.0);
         HeldPaths {
@@ -50,9 +50,9 @@ impl Fib {
     }
 
     /// Gives a held list back. Packets of this round may still take its adjacency.
-    pub fn release(&self, held: Held) {
+    pub fn release(&self, held: HeldPathList) {
         let mut state = self.state.borrow_mut();
-        let Held(list) = held;
+        let HeldPathList(list) = held;
         if let Some(count) = state.held.get_mut(&list) {
             *count -= 1;
             if *count == 0 {

@@ -1,4 +1,4 @@
-//! What `show ip fib` is told.
+//! The arguments of `show ip fib`.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -132,14 +132,14 @@ impl Fib {
 }
 
 /// Who says what a configuration is written from; of both the first decides.
-const SAID: [Source; 2] = [Source::Api, Source::Cli];
+const CONFIG_SOURCES: [Source; 2] = [Source::Api, Source::Cli];
 
 impl Fib {
-    /// The next few prefixes of a walk for which an operator or a client has said paths, and those.
+    /// The next few prefixes of a walk for which an operator or a client has set paths, and those.
     pub(crate) fn next_said(&self, walk: &mut InOrder, mut act: impl FnMut(IpPrefix, Rc<[Path]>)) {
         let state = self.state.borrow();
         state.next_in_order(walk, |prefix, slot| {
-            let list = SAID.into_iter().find_map(|source| slot.of(source));
+            let list = CONFIG_SOURCES.into_iter().find_map(|source| slot.of(source));
             if let Some(list) = list.and_then(|list| state.lists.get(list)) {
                 act(prefix, Rc::clone(list.paths()));
             }

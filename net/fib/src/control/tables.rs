@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use shoal_adj::{Family, Usage};
-use shoal_infra::budget::{self, Left};
+use shoal_infra::budget::{self, Remaining};
 use shoal_infra::{Mtrie4, Mtrie6};
 use shoal_wire::IpPrefix;
 
@@ -30,7 +30,7 @@ pub struct TableInfo {
     pub id: u32,
     /// Its index, as packets know it.
     pub index: FibIndex,
-    /// Its name: `ipv4-VRF:<id>` or `ipv6-VRF:<id>`, if nobody gave it another.
+    /// Its name: `ipv4-VRF:<id>` or `ipv6-VRF:<id>` by default.
     pub name: String,
     /// The name somebody gave it.
     pub given_name: Option<String>,
@@ -74,7 +74,7 @@ pub struct Capacity {
     /// Bytes that tables of all kinds have taken.
     pub memory: u64,
     /// Bytes that they may still take, and what limits that.
-    pub left: Left,
+    pub left: Remaining,
 }
 
 /// What every table has: the default route that says there is none, and the ranges that are never forwarded to:
@@ -187,8 +187,8 @@ impl Fib {
         }
     }
 
-    /// A client wants a table no more. What the API contributes goes, and the table with the last one who needs it, which
-    /// may be now. Table 0 stays as it is.
+    /// A client wants a table no more. What the API contributes goes, and the table with its last user, which may be
+    /// now. Table 0 stays as it is.
     ///
     /// # Errors
     /// There is no such table.
@@ -208,7 +208,7 @@ impl Fib {
         Ok(())
     }
 
-    /// Tables that nobody wants go, if nobody needs them any more.
+    /// Removes released tables without users.
     pub fn forget_unwanted(&self) {
         let mut state = self.state.borrow_mut();
         for family in Family::ALL {

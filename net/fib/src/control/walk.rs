@@ -107,7 +107,7 @@ impl Fib {
         self.state.borrow().counts.of(fib, &prefix.normalized())
     }
 
-    /// Marks some more of what the API contributes: it goes with [`Fib::sweep`] unless it is said again before.
+    /// Marks some more of what the API contributes: it goes with [`Fib::sweep`] unless a client adds it again before.
     pub fn mark(&self, walk: &mut Walk) {
         let mut state = self.state.borrow_mut();
         let mut mine = Vec::new();
@@ -155,7 +155,7 @@ pub enum Covering {
 pub enum Sweep {
     /// All that the API contributes.
     All,
-    /// What it has not said again since it was marked.
+    /// Paths that a client has not added again since they were marked.
     Marked,
 }
 

@@ -14,7 +14,7 @@ use shoal_wire::{EtherType, MacAddress};
 
 use crate::{Fib, FibIndex};
 
-/// The next hop, or nobody of the packets' family on a link without addresses.
+/// The next hop, or the unspecified address of the packets' family on a link without addresses.
 fn next_hop(adj: &Adj) -> IpAddr {
     adj.next_hop().unwrap_or(match adj.link() {
         Link::Ip4 => IpAddr::from([0; 4]),

@@ -18,7 +18,7 @@ use crate::{Fib, FibIndex, InOrder, TableInfo};
 
 /// What is printed of each path list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Of {
+pub(crate) enum PathListDetail {
     /// The list.
     Lists,
     /// Its paths.
@@ -30,7 +30,7 @@ pub(crate) struct PathListing {
     interfaces: Rc<Interfaces>,
     fib: Rc<Fib>,
     adjacencies: Rc<Adjacencies>,
-    of: Of,
+    of: PathListDetail,
     one: Option<u32>,
     /// Where it goes on.
     next: Option<u32>,
@@ -38,11 +38,11 @@ pub(crate) struct PathListing {
 }
 
 impl PathListing {
-    pub fn new(control: &Control, of: Of, one: Option<u32>) -> Result<Self, CliError> {
+    pub fn new(control: &Control, of: PathListDetail, one: Option<u32>) -> Result<Self, CliError> {
         let fib = control.get::<Fib>()?;
         let next = one.unwrap_or(0);
         if one.is_some() && fib.path_list(next).is_none_or(|list| list.index != next) {
-            let what = if of == Of::Lists { "path-list" } else { "path" };
+            let what = if of == PathListDetail::Lists { "path-list" } else { "path" };
             let nearest = fib.path_list(next).or_else(|| fib.path_list(0)).map(|list| list.index.to_string());
             return Err(CliError::argument("index", format!("{what} {next} invalid")).nearest(nearest));
         }
@@ -60,13 +60,13 @@ struct Row {
     #[serde(skip)]
     text: String,
     #[serde(skip)]
-    of: Of,
+    of: PathListDetail,
 }
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Row { family, list, adjacency, text, of } = self;
-        if *of == Of::Lists {
+        if *of == PathListDetail::Lists {
             list.write_list(f, family, "")?;
         } else {
             list.write_paths(f, family, "")?;
@@ -79,7 +79,7 @@ impl Listing for PathListing {
     fn next(&mut self, page: &mut Page) -> ControlFlow<()> {
         if !std::mem::replace(&mut self.begun, true) {
             if self.one.is_none() {
-                page.text(if self.of == Of::Lists { "FIB Path Lists\n" } else { "FIB Paths\n" });
+                page.text(if self.of == PathListDetail::Lists { "FIB Path Lists\n" } else { "FIB Paths\n" });
             }
             page.array();
         }

@@ -51,7 +51,7 @@ pub struct Cut<const IP6: bool> {
 }
 
 /// What became of a packet.
-enum Fate {
+enum CutOutcome {
     /// It goes on as it is.
     Whole,
     /// Packets were made of it.
@@ -68,14 +68,14 @@ impl<const IP6: bool> FrameNode for Cut<IP6> {
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         for mut buffer in frame.drain() {
             let mut pkt = cx.cache().packet(&mut buffer);
-            let fate = if pkt.flags().has(Flags::GSO) { self.cut(&pkt, cx) } else { Fate::Whole };
+            let fate = if pkt.flags().has(Flags::GSO) { self.cut(&pkt, cx) } else { CutOutcome::Whole };
             match fate {
-                Fate::Whole => {
+                CutOutcome::Whole => {
                     let edge = cx.next_feature(&mut pkt);
                     cx.send(edge, buffer);
                 }
-                Fate::Pieces => cx.cache().free(buffer),
-                Fate::Dropped(error) => cx.drop(buffer, error),
+                CutOutcome::Pieces => cx.cache().free(buffer),
+                CutOutcome::Dropped(error) => cx.drop(buffer, error),
             }
         }
     }
@@ -83,11 +83,11 @@ impl<const IP6: bool> FrameNode for Cut<IP6> {
 
 impl<const IP6: bool> Cut<IP6> {
     /// Sends the pieces of a large packet on, in order.
-    fn cut(&self, pkt: &Packet<'_>, cx: &mut FrameCx<'_>) -> Fate {
+    fn cut(&self, pkt: &Packet<'_>, cx: &mut FrameCx<'_>) -> CutOutcome {
         if self.interfaces.get(pkt.tx(), cx.guard()).flags().has(IfFlags::TX_GSO) {
-            return Fate::Whole;
+            return CutOutcome::Whole;
         }
-        let Some(list) = SegmentList::of(pkt) else { return Fate::Dropped(Error::TooManySegments) };
+        let Some(list) = SegmentList::of(pkt) else { return CutOutcome::Dropped(Error::TooManySegments) };
         let (front, meta) = (pkt.current(), pkt.meta());
         let pieces = Offload::load(pkt).and_then(|mut offload| {
             if let Some(gso) = &mut offload.gso {
@@ -97,20 +97,20 @@ impl<const IP6: bool> Cut<IP6> {
             Segments::bounded(list.as_slice(), &offload, net)
         });
         let Some(mut pieces) = pieces else {
-            return Fate::Dropped(Error::Invalid);
+            return CutOutcome::Dropped(Error::Invalid);
         };
         let (len, count) = (pkt.len(), pieces.count());
         cx.trace(pkt, || Trace { size: meta.gso_size, header: meta.gso_header, len, pieces: count });
         let mut made = 0;
         let fate = loop {
             match pieces.next_packet(cx.cache(), front) {
-                None => break Fate::Pieces,
+                None => break CutOutcome::Pieces,
                 Some(Ok(piece)) => send(piece, pkt, cx),
-                Some(Err(PieceError::BadHeaders)) if made == 0 => break Fate::Dropped(Error::Invalid),
-                Some(Err(PieceError::NoBuffer)) if made == 0 => break Fate::Dropped(Error::NoBuffer),
+                Some(Err(PieceError::BadHeaders)) if made == 0 => break CutOutcome::Dropped(Error::Invalid),
+                Some(Err(PieceError::NoBuffer)) if made == 0 => break CutOutcome::Dropped(Error::NoBuffer),
                 Some(Err(_)) => {
                     cx.count(Error::NoBuffer, 1);
-                    break Fate::Pieces;
+                    break CutOutcome::Pieces;
                 }
             }
             made += 1;

@@ -11,12 +11,12 @@ use shoal_wire::checksum::Sum;
 use shoal_wire::icmp4::code;
 use shoal_wire::{FromBytes, Icmp4Echo, Icmp4Error, Icmp4Header, Icmp4Type, Ip4Header, IpProtocol};
 
-use super::{About, Family, HEAD, Ip4, NotAbout, Say};
+use super::{ErrorFields, Family, HEAD, Ip4, NotAbout, QuotedEcho};
 use crate::address::{is_host, is_many};
-use crate::heard::Answer;
+use crate::echo_answers::Answer;
 use crate::node::error::Error;
 
-/// TTL of errors: whoever is asked where they come from sees how far that is, as with VPP.
+/// TTL of errors: a receiver sees how far their source is, as with VPP.
 const ERROR_TTL: u8 = 255;
 
 /// The echo request an error at byte `at` quotes.
@@ -44,14 +44,14 @@ impl Family for Ip4 {
     type Address = Ipv4Addr;
     type Addresses = Ip4IfTable;
 
-    fn say(pkt: &mut Packet<'_>) -> Say {
+    fn say(pkt: &mut Packet<'_>) -> ErrorFields {
         let IcmpError { kind, code, data, .. } = *pkt.scratch::<IcmpError>();
         let for_us = kind == Icmp4Type::DESTINATION_UNREACHABLE.0
             && matches!(code, code::PORT_UNREACHABLE | code::PROTOCOL_UNREACHABLE);
-        Say { kind, code, data, for_us }
+        ErrorFields { kind, code, data, for_us }
     }
 
-    fn asker(pkt: &Packet<'_>, _: Say) -> Result<Ipv4Addr, Error> {
+    fn asker(pkt: &Packet<'_>, _: ErrorFields) -> Result<Ipv4Addr, Error> {
         let ip = pkt.header::<Ip4Header>().ok_or(Error::TooShort)?;
         // RFC 1812, 4.3.2.7: not about what was sent to many by the link layer or by its address, not about a fragment
         // but the first, not to an address that is not one host's, not about an error.
@@ -76,7 +76,12 @@ impl Family for Ip4 {
 
     /// The one the packet was sent to when it came as far as that (RFC 1122, 3.2.1.3), else the first of the interface it
     /// came in by (RFC 1812, 4.3.2.4).
-    fn source(addresses: &Ip4IfTable, pkt: &Packet<'_>, say: Say, guard: Guard<'_>) -> Option<Ipv4Addr> {
+    fn source(
+        addresses: &Ip4IfTable,
+        pkt: &Packet<'_>,
+        say: ErrorFields,
+        guard: Guard<'_>,
+    ) -> Option<Ipv4Addr> {
         if say.for_us {
             return Some(pkt.header::<Ip4Header>()?.dst());
         }
@@ -114,7 +119,7 @@ impl Family for Ip4 {
         Icmp4Header::ref_from_prefix(&head).map_or(Ok(()), |(icmp, _)| fmt::Display::fmt(icmp, f))
     }
 
-    fn heard(pkt: &Packet<'_>) -> Result<(Ipv4Addr, About), NotAbout> {
+    fn heard(pkt: &Packet<'_>) -> Result<(Ipv4Addr, QuotedEcho), NotAbout> {
         let ip = pkt.header::<Ip4Header>().ok_or(NotAbout::TooShort)?;
         let at = ip.header_len();
         let icmp = pkt.header_at::<Icmp4Header>(at).ok_or(NotAbout::TooShort)?;
@@ -124,6 +129,6 @@ impl Family for Ip4 {
             (quoted(pkt, at).ok_or(NotAbout::Error)?, Answer::Icmp4(icmp.kind(), icmp.code()))
         };
         let (id, sequence, bytes) = (echo.id(), echo.sequence(), pkt.len().saturating_sub(at));
-        Ok((ip.src(), About { id, sequence, answer, ttl: ip.ttl(), bytes }))
+        Ok((ip.src(), QuotedEcho { id, sequence, answer, ttl: ip.ttl(), bytes }))
     }
 }

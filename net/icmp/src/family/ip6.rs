@@ -12,8 +12,8 @@ use shoal_wire::icmp6::{self, may_answer, quotes_an_error};
 use shoal_wire::ip6_ext::Ip6ExtHeaders;
 use shoal_wire::{FromBytes, Icmp6Echo, Icmp6Error, Icmp6Header, Icmp6Type, Ip6Header, IpProtocol};
 
-use super::{About, Family, HEAD, Ip6, NotAbout, Say};
-use crate::heard::Answer;
+use super::{ErrorFields, Family, HEAD, Ip6, NotAbout, QuotedEcho};
+use crate::echo_answers::Answer;
 use crate::node::error::Error;
 use crate::node::icmp6_input::message_at;
 
@@ -46,12 +46,12 @@ impl Family for Ip6 {
     type Address = Ipv6Addr;
     type Addresses = Ip6IfTable;
 
-    fn say(pkt: &mut Packet<'_>) -> Say {
+    fn say(pkt: &mut Packet<'_>) -> ErrorFields {
         let IcmpError { kind, code, data, for_us } = *pkt.scratch::<IcmpError>();
-        Say { kind, code, data, for_us: for_us != 0 }
+        ErrorFields { kind, code, data, for_us: for_us != 0 }
     }
 
-    fn asker(pkt: &Packet<'_>, say: Say) -> Result<Ipv6Addr, Error> {
+    fn asker(pkt: &Packet<'_>, say: ErrorFields) -> Result<Ipv6Addr, Error> {
         let ip = pkt.header::<Ip6Header>().ok_or(Error::TooShort)?;
         let (kind, src) = (Icmp6Type(say.kind), ip.src());
         // RFC 4443, 2.4 (e.6).
@@ -72,7 +72,7 @@ impl Family for Ip6 {
         }
         let icmp = headers.protocol() == IpProtocol::ICMP6;
         let message = pkt.data().get(headers.offset()..).unwrap_or_default();
-        // (e.1) and (e.2). What the headers hide may be an error, too; but what is wrong with them must be told.
+        // (e.1) and (e.2). What the headers hide may be an error, too; but what is wrong with them must be reported.
         let hidden = !whole && kind != Icmp6Type::PARAMETER_PROBLEM;
         if hidden || icmp && (later || quotes_an_error(message)) {
             return Err(Error::AboutIcmp);
@@ -81,7 +81,12 @@ impl Family for Ip6 {
     }
 
     /// RFC 4443, 2.2: the one the packet was sent to when it came as far as that, else one of the interface it came in by.
-    fn source(addresses: &Ip6IfTable, pkt: &Packet<'_>, say: Say, guard: Guard<'_>) -> Option<Ipv6Addr> {
+    fn source(
+        addresses: &Ip6IfTable,
+        pkt: &Packet<'_>,
+        say: ErrorFields,
+        guard: Guard<'_>,
+    ) -> Option<Ipv6Addr> {
         let ip = pkt.header::<Ip6Header>()?;
         if say.for_us && !ip.dst().is_multicast() {
             return Some(ip.dst());
@@ -116,7 +121,7 @@ impl Family for Ip6 {
         Icmp6Header::ref_from_prefix(&head).map_or(Ok(()), |(icmp, _)| fmt::Display::fmt(icmp, f))
     }
 
-    fn heard(pkt: &Packet<'_>) -> Result<(Ipv6Addr, About), NotAbout> {
+    fn heard(pkt: &Packet<'_>) -> Result<(Ipv6Addr, QuotedEcho), NotAbout> {
         let ip = pkt.header::<Ip6Header>().ok_or(NotAbout::TooShort)?;
         let at = message_at(pkt).filter(|at| *at >= Ip6Header::LEN).ok_or(NotAbout::TooShort)?;
         let icmp = pkt.header_at::<Icmp6Header>(at).ok_or(NotAbout::TooShort)?;
@@ -126,6 +131,6 @@ impl Family for Ip6 {
             (quoted(pkt, at).ok_or(NotAbout::Error)?, Answer::Icmp6(icmp.kind(), icmp.code()))
         };
         let (id, sequence, bytes) = (echo.id(), echo.sequence(), pkt.len().saturating_sub(at));
-        Ok((ip.src(), About { id, sequence, answer, ttl: ip.hop_limit(), bytes }))
+        Ok((ip.src(), QuotedEcho { id, sequence, answer, ttl: ip.hop_limit(), bytes }))
     }
 }

@@ -29,7 +29,7 @@ pub enum Error {
     TooShort,
     /// echo request to a broadcast or multicast address
     ToMany,
-    /// echo request from an address nobody can be answered at
+    /// echo request from an unanswerable address
     BadSource,
 }
 

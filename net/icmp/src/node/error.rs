@@ -13,7 +13,7 @@ use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 use shoal_interface::IfTable;
 
 use crate::Allowance;
-use crate::family::{Family, HEAD, Say};
+use crate::family::{ErrorFields, Family, HEAD};
 use crate::sum;
 
 /// Where a packet goes next: to the sender, by the table its packet was looked up in.
@@ -28,7 +28,7 @@ impl<F: Family> NextNodes for Next<F> {
     }
 }
 
-/// Why nothing is said about a packet, and what else is counted. Texts are VPP's where it has one.
+/// Why no error is sent about a packet, and what else is counted. Texts are VPP's where it has one.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Error {
     /// destination unreachable response sent
@@ -98,7 +98,7 @@ pub(crate) struct IcmpErrorNode<F: Family> {
 /// Writes the two headers in front of the quoted packet; what the first 8 bytes behind the outer one are.
 fn write<F: Family>(
     pkt: &mut Packet<'_>,
-    say: Say,
+    say: ErrorFields,
     src: F::Address,
     dst: F::Address,
 ) -> Result<[u8; HEAD], Error> {

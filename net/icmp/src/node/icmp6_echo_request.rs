@@ -28,7 +28,7 @@ pub enum Error {
     Sent,
     /// payload length too small for type
     TooShort,
-    /// echo request from an address nobody can be answered at
+    /// echo request from an unanswerable address
     BadSource,
     /// no address to send a reply from
     NoAddress,

@@ -1,5 +1,5 @@
 //! `ip6-icmp-input`: check an ICMPv6 message, pass it on by its type. RFC 4443, 2; RFC 4861, 6 to 8.
-//! ip6-local -> **ip6-icmp-input** -> ip6-icmp-echo-request | ip6-icmp-listener | whoever takes the type
+//! ip6-local -> **ip6-icmp-input** -> ip6-icmp-echo-request | ip6-icmp-listener | the taker of the type
 
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
@@ -7,7 +7,7 @@ use shoal_graph::counter::Simple;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_wire::{Icmp6Echo, Icmp6Error, Icmp6Header, Icmp6Type, Ip6Header};
 
-use crate::control::Takers;
+use crate::control::TypeTable;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Next {
     /// An echo, or an error: perhaps about something sent from here.
     #[node("ip6-icmp-listener")]
     Listener,
-    /// Whoever takes the type.
+    /// The taker of the type.
     Taker(Edge),
 }
 
@@ -50,7 +50,7 @@ pub struct Trace {
 pub(crate) struct Icmp6Input {
     /// Received messages by type.
     pub(crate) rx: Simple,
-    pub(crate) takers: Takers,
+    pub(crate) takers: TypeTable,
 }
 
 /// Where ICMPv6 begins, counted from the packet's front.

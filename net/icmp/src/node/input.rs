@@ -1,5 +1,5 @@
 //! `ip4-icmp-input`: check an ICMP message, pass it on by its type. RFC 792, RFC 1122, 3.2.2.
-//! ip4-local -> **ip4-icmp-input** -> ip4-icmp-echo-request | ip4-icmp-listener | whoever learns path MTUs
+//! ip4-local -> **ip4-icmp-input** -> ip4-icmp-echo-request | ip4-icmp-listener | the node that learns path MTUs
 
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
@@ -8,7 +8,7 @@ use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_wire::icmp4::code;
 use shoal_wire::{Icmp4Echo, Icmp4Error, Icmp4Header, Icmp4Type, Ip4Header};
 
-use crate::control::Takers;
+use crate::control::TypeTable;
 use crate::sum;
 
 /// Where a packet goes next.
@@ -20,7 +20,7 @@ pub enum Next {
     /// An echo, or an error: perhaps about something sent from here.
     #[node("ip4-icmp-listener")]
     Listener,
-    /// "Fragmentation needed", to whoever learns from it first.
+    /// "Fragmentation needed", to the node that learns from it first.
     TooBig(Edge),
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct IcmpInput {
     /// Received messages by type.
     pub(crate) rx: Simple,
     /// Who takes messages first.
-    pub(crate) takers: Takers,
+    pub(crate) takers: TypeTable,
 }
 
 /// The shortest message of a type that is passed on, and where to.

@@ -1,7 +1,6 @@
-//! `ip4-icmp-listener`, `ip6-icmp-listener`: echo replies and errors, to whoever sent the request they are about. RFC 792;
-//! RFC 4443.
-//! ip4-icmp-input | ip6-icmp-input -> **listener** -> drop | ip4-punt | ip6-punt; what was heard goes to the control
-//! plane
+//! `ip4-icmp-listener`, `ip6-icmp-listener`: echo replies and errors, to the sender of the request they are about. RFC
+//! 792; RFC 4443. ip4-icmp-input | ip6-icmp-input -> **listener** -> drop | ip4-punt | ip6-punt; what was heard goes to
+//! the control plane
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,15 +11,15 @@ use shoal_graph::process::Sender;
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 use shoal_ip::Listeners;
 
+use crate::echo_answers::{Answer, EchoAnswer, Wanted};
 use crate::family::{Family, NotAbout};
-use crate::heard::{Answer, Heard, Wanted};
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<F> {
     /// It has been understood.
     Done,
-    /// It is about nothing this router waits for, and what nobody here takes is punted.
+    /// It is about nothing this router waits for; packets without a taker are punted.
     Punt(PhantomData<F>),
 }
 
@@ -44,7 +43,7 @@ pub enum Error {
     /// icmp errors about echo requests of this router
     #[severity(info)]
     Errors,
-    /// echo reply nobody waits for
+    /// echo reply without a waiting request
     #[severity(warn)]
     UnexpectedReply,
     /// icmp error about nothing this router waits for
@@ -69,8 +68,8 @@ pub struct Trace {
 /// Knows who waits.
 pub(crate) struct ListenerNode<F> {
     pub(crate) wanted: Wanted,
-    pub(crate) heard: Sender<Heard>,
-    /// Whether what nobody here takes is punted.
+    pub(crate) heard: Sender<EchoAnswer>,
+    /// Whether packets without a taker are punted.
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) family: PhantomData<F>,
 }
@@ -97,7 +96,7 @@ impl<F: Family> PacketNode for ListenerNode<F> {
             Answer::Reply => (Error::UnexpectedReply, Error::Replies),
             _ => (Error::AboutStranger, Error::Errors),
         };
-        // A flood of answers to nobody ends here: nothing is kept of them.
+        // A flood of unexpected answers ends here: nothing is kept of them.
         if !self.wanted.has(about.id) {
             if self.listeners.others().is_none() {
                 return Err(unexpected);
@@ -107,7 +106,7 @@ impl<F: Family> PacketNode for ListenerNode<F> {
         }
         let (id, sequence) = (about.id, about.sequence);
         cx.trace(pkt, || Trace { id, sequence });
-        let heard = Heard {
+        let heard = EchoAnswer {
             id,
             sequence,
             answer: about.answer,

@@ -22,7 +22,7 @@ pub(crate) const NAME: &str = "igmp-input";
 /// Sources of a query that are looked at; with more of them the whole group is reported.
 const MOST_SOURCES: usize = 16;
 
-/// Something a message said, after all checks.
+/// The content of a message, after all checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fact {
     /// A router asks.
@@ -134,12 +134,12 @@ impl IgmpInput {
 }
 
 /// What a message says.
-enum Heard<'a> {
+enum ParsedMessage<'a> {
     Fact(Fact),
     Records(IgmpRecords<'a>),
 }
 
-fn heard<'a>(pkt: &'a Packet<'_>) -> Result<Heard<'a>, Error> {
+fn heard<'a>(pkt: &'a Packet<'_>) -> Result<ParsedMessage<'a>, Error> {
     let ip = pkt.header::<Ip4Header>().ok_or(Error::Length)?;
     let (header, total) = (ip.header_len(), usize::from(ip.total_length()));
     let message = pkt.data().get(header..total).ok_or(Error::Length)?;
@@ -166,11 +166,11 @@ fn heard<'a>(pkt: &'a Packet<'_>) -> Result<Heard<'a>, Error> {
                 sources.iter_mut().zip(asked).for_each(|(to, from)| *to = from);
             }
             let (version, group, max_response_ms) = (query.version, query.group, query.max_response_ms);
-            Ok(Heard::Fact(Fact::Queried { interface, version, group, max_response_ms, sources }))
+            Ok(ParsedMessage::Fact(Fact::Queried { interface, version, group, max_response_ms, sources }))
         }
-        IgmpMessage::Report(group) => Ok(Heard::Fact(Fact::Reported { interface, group })),
-        IgmpMessage::Leave(group) => Ok(Heard::Fact(Fact::Left { interface, group })),
-        IgmpMessage::ReportV3(records) => Ok(Heard::Records(records)),
+        IgmpMessage::Report(group) => Ok(ParsedMessage::Fact(Fact::Reported { interface, group })),
+        IgmpMessage::Leave(group) => Ok(ParsedMessage::Fact(Fact::Left { interface, group })),
+        IgmpMessage::ReportV3(records) => Ok(ParsedMessage::Records(records)),
     }
 }
 
@@ -184,12 +184,15 @@ impl PacketNode for IgmpInput {
         cx.trace(pkt, || Headers::of(pkt));
         let interface = pkt.rx();
         let heard = heard(pkt)?;
-        let what =
-            if matches!(heard, Heard::Fact(Fact::Queried { .. })) { Error::Queries } else { Error::Reports };
+        let what = if matches!(heard, ParsedMessage::Fact(Fact::Queried { .. })) {
+            Error::Queries
+        } else {
+            Error::Reports
+        };
         let told = match heard {
-            Heard::Fact(fact) => self.tell.try_send(fact).is_ok(),
+            ParsedMessage::Fact(fact) => self.tell.try_send(fact).is_ok(),
             // Hosts do not listen to each other's reports of version 3.
-            Heard::Records(records) => {
+            ParsedMessage::Records(records) => {
                 !self.routers.is_on(interface) || self.tell_records(interface, records)
             }
         };

@@ -66,7 +66,7 @@ pub struct SwInterfaceDetails {
     pub tag: Text<64>,
 }
 
-/// What is said of a sub-interface's frames.
+/// Facts of a sub-interface's frames.
 #[derive(Default)]
 struct Tags {
     count: u8,

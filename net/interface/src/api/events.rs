@@ -1,4 +1,4 @@
-//! `want_interface_events`: who wants to know when interfaces go up and down or away.
+//! `want_interface_events`: the clients that want to know when interfaces go up and down or away.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use shoal_module::api::{Call, Request, Subscribers};
 
 use crate::{Event, IfFlags, Interfaces};
 
-/// Who wants to know, on the shelf.
+/// The clients that want events, on the shelf.
 #[derive(Default)]
 struct Watchers(Subscribers);
 

@@ -23,7 +23,7 @@ pub static API: ApiPart = ApiPart {
 #[derive(Message)]
 #[message(request)]
 pub struct FeatureEnableDisable {
-    /// The interface; `local0` on arcs that are nobody's.
+    /// The interface; `local0` on arcs without interfaces.
     pub sw_if_index: InterfaceIndex,
     /// Whether it is enabled.
     pub enable: bool,
@@ -62,7 +62,7 @@ pub struct FeatureIsEnabled {
 #[derive(Message)]
 #[message(indexed)]
 pub struct FeatureIsEnabledReply {
-    /// 0, or why nothing can be said.
+    /// 0, or why there is no answer.
     pub retval: i32,
     /// Whether it is.
     pub is_enabled: bool,

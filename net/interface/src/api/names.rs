@@ -31,7 +31,7 @@ impl Request for SwInterfaceTagAddDel {
     }
 }
 
-/// Names an interface anew.
+/// Renames an interface.
 #[derive(Message)]
 #[message(request)]
 pub struct SwInterfaceSetInterfaceName {

@@ -1,4 +1,4 @@
-//! `set interface collect-detailed-stats`: packets by whom they are for.
+//! `set interface collect-detailed-stats`: packets by kind of destination.
 
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};

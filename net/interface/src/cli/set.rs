@@ -33,7 +33,7 @@ pub(super) const PROMISCUOUS: Command = Command::new(
 .examples(&["set interface promiscuous on local0"]);
 
 pub(super) const NAME: Command =
-    Command::new("set interface name <interface> <new-name:word>", "Name an interface anew", name)
+    Command::new("set interface name <interface> <new-name:word>", "Rename an interface", name)
         .examples(&["set interface name local0 nobody0"])
         .doc("The interface's nodes in the graph keep their names.");
 

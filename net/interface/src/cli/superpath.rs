@@ -81,7 +81,7 @@ fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 impl Choice {
     fn of(interface: String, choice: SuperpathChoice) -> Choice {
-        let words = |all: Vec<crate::Hindrance>| all.iter().map(ToString::to_string).collect();
+        let words = |all: Vec<crate::SuperpathObstacle>| all.iter().map(ToString::to_string).collect();
         let others = choice.others.into_iter();
         Choice {
             interface,
@@ -132,15 +132,15 @@ mod tests {
 
     #[test]
     fn a_choice_says_what_keeps_the_interface_from_other_paths() {
-        use crate::{Hindrance, Medium};
-        let feature = |name: &str| Hindrance::Feature { feature: name.into(), arc: "ip4-unicast" };
+        use crate::{Medium, SuperpathObstacle};
+        let feature = |name: &str| SuperpathObstacle::Feature { feature: name.into(), arc: "ip4-unicast" };
         let choice = SuperpathChoice {
             taken: Some("ip-superpath"),
             left_out: vec![feature("toy")],
             others: vec![
                 ("a", vec![feature("one"), feature("two")]),
-                ("b", vec![Hindrance::Medium(Medium::Layer2)]),
-                ("c", vec![Hindrance::Cost(40)]),
+                ("b", vec![SuperpathObstacle::Medium(Medium::Layer2)]),
+                ("c", vec![SuperpathObstacle::Cost(40)]),
             ],
         };
         assert_eq!(

@@ -374,7 +374,7 @@ impl Interfaces {
         if arc == DEVICE_INPUT_ARC { self.choose_rx_next(index) } else { Ok(()) }
     }
 
-    /// Counts packets by whom they are for, or no longer.
+    /// Counts packets by kind of destination, or no longer.
     ///
     /// # Errors
     /// There is no such interface.

@@ -1,4 +1,4 @@
-//! Starting interface counters anew.
+//! Resetting interface counters.
 
 use shoal_buffer::SwIfIndex;
 

@@ -1,4 +1,4 @@
-//! What was said of an interface, where what it is now does not tell: what a configuration is written from.
+//! Settings of an interface that its present state does not show: what a configuration is written from.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub struct ProviderSaid {
     pub service: u32,
 }
 
-/// What was said of one interface.
+/// Settings of one interface.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Kept {
     /// The name it was made with.
@@ -49,7 +49,7 @@ pub(crate) struct Kept {
     pub features: BTreeMap<(String, String), bool>,
     /// Receive queues that were put on a thread.
     pub placed: BTreeMap<u32, usize>,
-    /// It comes and goes with something else, which makes it anew.
+    /// It comes and goes with something else, which recreates it.
     pub follows: bool,
     /// What layer 2 does to tags.
     pub tag_rewrite: TagsSaid,
@@ -159,7 +159,7 @@ impl Interfaces {
         self.keep(index, |kept| {
             let key = (arc.to_owned(), feature.to_owned());
             match kept.features.get(&key) {
-                // Back to what it was before anybody said anything.
+                // Back to the default.
                 Some(said) if *said != on => drop(kept.features.remove(&key)),
                 None if before != on => drop(kept.features.insert(key, on)),
                 _ => {}

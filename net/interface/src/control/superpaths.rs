@@ -11,7 +11,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use shoal_buffer::SwIfIndex;
-use shoal_graph::superpath::{Chain, Passage};
+use shoal_graph::superpath::{ArcPassage, Chain};
 use shoal_graph::{ArcSide, FeatureChange, NodeIndex};
 
 use super::{InterfaceError, Interfaces};
@@ -57,7 +57,7 @@ struct Declared {
     node: NodeIndex,
     /// The first node of its chain.
     first: NodeIndex,
-    passages: Vec<Passage>,
+    passages: Vec<ArcPassage>,
 }
 
 /// All superpaths.
@@ -73,7 +73,7 @@ pub(super) struct Superpaths {
 
 /// Why an interface does not take a superpath.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Hindrance {
+pub enum SuperpathObstacle {
     /// Superpaths are switched off.
     Off,
     /// It is for other interfaces.
@@ -95,28 +95,30 @@ pub enum Hindrance {
     Cost(u32),
 }
 
-impl fmt::Display for Hindrance {
+impl fmt::Display for SuperpathObstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Hindrance::Off => f.write_str("superpaths are off"),
-            Hindrance::Medium(Medium::Ethernet) => f.write_str("it is for routed Ethernet interfaces"),
-            Hindrance::Medium(Medium::Ip) => {
+            SuperpathObstacle::Off => f.write_str("superpaths are off"),
+            SuperpathObstacle::Medium(Medium::Ethernet) => {
+                f.write_str("it is for routed Ethernet interfaces")
+            }
+            SuperpathObstacle::Medium(Medium::Ip) => {
                 f.write_str("it is for interfaces without a link header, of one family")
             }
-            Hindrance::Medium(Medium::Layer2) => f.write_str("it is for switched interfaces"),
-            Hindrance::Nothing => f.write_str("no protocol it serves runs here"),
-            Hindrance::Feature { feature, arc } => write!(f, "{feature} on {arc} is not part of it"),
-            Hindrance::Protocol(protocol) => write!(f, "it does not serve {protocol}"),
-            Hindrance::Outgoing(features) => {
+            SuperpathObstacle::Medium(Medium::Layer2) => f.write_str("it is for switched interfaces"),
+            SuperpathObstacle::Nothing => f.write_str("no protocol it serves runs here"),
+            SuperpathObstacle::Feature { feature, arc } => write!(f, "{feature} on {arc} is not part of it"),
+            SuperpathObstacle::Protocol(protocol) => write!(f, "it does not serve {protocol}"),
+            SuperpathObstacle::Outgoing(features) => {
                 write!(f, "without {} of interfaces that packets go out by", features.join(", "))
             }
-            Hindrance::Cost(cost) => write!(f, "it costs {cost}"),
+            SuperpathObstacle::Cost(cost) => write!(f, "it costs {cost}"),
         }
     }
 }
 
 /// How well a superpath suits an interface; the greatest is taken.
-type Suits = (u32, u32, std::cmp::Reverse<u32>);
+type Suitability = (u32, u32, std::cmp::Reverse<u32>);
 
 impl Superpaths {
     /// Features in use on an arc of sending interfaces.
@@ -148,7 +150,7 @@ impl Declared {
     }
 
     /// Passages of a branch on arcs of the receiving interface that features hinder, with those.
-    fn hindered(&self, branch: usize, interface: SwIfIndex) -> impl Iterator<Item = (&Passage, u64)> {
+    fn hindered(&self, branch: usize, interface: SwIfIndex) -> impl Iterator<Item = (&ArcPassage, u64)> {
         let own = self.passages.iter().filter(move |p| p.branch == branch && p.side == ArcSide::Receive);
         own.map(move |p| (p, p.arc.enabled(interface) & !p.covered)).filter(|(_, bits)| *bits != 0)
     }
@@ -159,7 +161,7 @@ impl Declared {
         self.superpath.medium == medium && (medium != Medium::Ip || self.first == plain)
     }
 
-    fn suits(&self, interface: SwIfIndex, flags: IfFlags, all: &Superpaths) -> Option<Suits> {
+    fn suits(&self, interface: SwIfIndex, flags: IfFlags, all: &Superpaths) -> Option<Suitability> {
         let served: Vec<usize> =
             self.wanted(flags).filter(|b| self.hindered(*b, interface).next().is_none()).collect();
         if served.is_empty() {
@@ -192,7 +194,7 @@ impl Interfaces {
     }
 
     /// Follows the features of an arc, unless that is done already.
-    fn watch(self: &Rc<Self>, passage: &Passage) {
+    fn watch(self: &Rc<Self>, passage: &ArcPassage) {
         let known = |d: &Declared| d.passages.iter().any(|p| p.name == passage.name);
         if self.superpaths.all.borrow().iter().any(known) {
             return;
@@ -305,11 +307,11 @@ impl Interfaces {
     }
 
     /// Features that keep packets of some protocol from a superpath.
-    fn hindrances(&self, d: &Declared, index: SwIfIndex, flags: IfFlags) -> Vec<Hindrance> {
+    fn hindrances(&self, d: &Declared, index: SwIfIndex, flags: IfFlags) -> Vec<SuperpathObstacle> {
         let passages = d.wanted(flags).flat_map(|branch| d.hindered(branch, index));
         let features = passages.flat_map(|(passage, bits)| {
             let names = self.graph.feature_names(&passage.arc, bits);
-            names.into_iter().map(|feature| Hindrance::Feature { feature, arc: passage.name })
+            names.into_iter().map(|feature| SuperpathObstacle::Feature { feature, arc: passage.name })
         });
         features.collect()
     }
@@ -320,32 +322,32 @@ impl Interfaces {
         best: Option<&Declared>,
         index: SwIfIndex,
         flags: IfFlags,
-    ) -> Vec<Hindrance> {
+    ) -> Vec<SuperpathObstacle> {
         if self.superpaths.off.get() {
-            return vec![Hindrance::Off];
+            return vec![SuperpathObstacle::Off];
         }
         if !d.is_for(flags, self.plain_rx_next(index)) {
-            return vec![Hindrance::Medium(d.superpath.medium)];
+            return vec![SuperpathObstacle::Medium(d.superpath.medium)];
         }
         let features = self.hindrances(d, index, flags);
         if !features.is_empty() {
             return features;
         }
-        let Some(best) = best else { return vec![Hindrance::Nothing] };
+        let Some(best) = best else { return vec![SuperpathObstacle::Nothing] };
         let (own, taken) =
             (d.suits(index, flags, &self.superpaths), best.suits(index, flags, &self.superpaths));
         match (own, taken) {
-            (None, _) => vec![Hindrance::Nothing],
+            (None, _) => vec![SuperpathObstacle::Nothing],
             (Some((served, ..)), Some((most, ..))) if served < most => {
                 let serves = |d: &Declared, p: IfFlags| d.superpath.serves.contains(&p);
                 let only = [(IfFlags::IP4, "IPv4"), (IfFlags::IP6, "IPv6")].into_iter();
                 let missing = only.filter(|(p, _)| flags.all(*p) && serves(best, *p) && !serves(d, *p));
-                missing.map(|(_, name)| Hindrance::Protocol(name)).collect()
+                missing.map(|(_, name)| SuperpathObstacle::Protocol(name)).collect()
             }
             (Some((_, covered, _)), Some((_, most, _))) if covered < most => {
-                vec![Hindrance::Outgoing(self.outgoing_missing(d, best))]
+                vec![SuperpathObstacle::Outgoing(self.outgoing_missing(d, best))]
             }
-            _ => vec![Hindrance::Cost(d.superpath.cost)],
+            _ => vec![SuperpathObstacle::Cost(d.superpath.cost)],
         }
     }
 
@@ -366,7 +368,7 @@ pub struct SuperpathChoice {
     /// Its name; `None`: packets go from node to node.
     pub taken: Option<&'static str>,
     /// Features that keep packets of one protocol from it.
-    pub left_out: Vec<Hindrance>,
+    pub left_out: Vec<SuperpathObstacle>,
     /// The others, and why they are not taken.
-    pub others: Vec<(&'static str, Vec<Hindrance>)>,
+    pub others: Vec<(&'static str, Vec<SuperpathObstacle>)>,
 }

@@ -22,7 +22,7 @@ pub enum HostNextHop {
     Unknown,
 }
 
-/// What can be said of the next hops behind a number.
+/// What is known of the next hops behind a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
     /// They are known.

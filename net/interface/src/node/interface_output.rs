@@ -1,7 +1,7 @@
 //! `interface-output`: for packets that name only their sending interface.
 //! anything made by this router -> **interface-output** -> `<interface>-output`
 //!
-//! `interface-output-arc-end` differs in the edge it takes, and shares what is said of it here.
+//! `interface-output-arc-end` differs in the edge it takes, and shares the code here.
 
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};

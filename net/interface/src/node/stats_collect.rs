@@ -26,7 +26,7 @@ pub struct Trace {
     cast: Cast,
 }
 
-/// Whom a frame is for.
+/// The kind of a frame's destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cast {
     Unicast = 0,
@@ -60,8 +60,8 @@ pub struct StatsCollectTx {
     pub counters: ByCast,
 }
 
-/// Whom a frame is for. Without an Ethernet header there is no other end but one, and what is too short for one is
-/// dropped by others.
+/// The kind of a frame's destination. Without an Ethernet header there is no other end but one, and what is too short
+/// for one is dropped by others.
 fn cast(ethernet: bool, data: &[u8]) -> Cast {
     match EthernetHeader::ref_from_prefix(data) {
         Ok((header, _)) if ethernet && header.dst() == MacAddress::BROADCAST => Cast::Broadcast,

@@ -28,7 +28,7 @@ pub enum AddressError {
         address: IpPrefix,
         /// The address that is there.
         other: IpPrefix,
-        /// Who has it.
+        /// The interface that has it.
         interface: String,
         /// The table of both.
         table: u32,

@@ -1,22 +1,22 @@
-//! `ip4-drop`, `ip6-drop`: packets that have no way, and what their senders are told. RFC 1812, 5.2.7.1; RFC 4443, 3.1.
+//! `ip4-drop`, `ip6-drop`: packets that have no way, and the errors to their senders. RFC 1812, 5.2.7.1; RFC 4443, 3.1.
 //! ip4-lookup -> **ip4-drop** -> error-drop | features of `ip4-drop` | ip4-icmp-error
 //!
-//! Packets whose sender is told do not end here and are not on the arc. Who is told of a missing route says
-//! [`Unreachables`].
+//! Packets whose sender gets an error do not end here and are not on the arc. A node that reports a missing route to
+//! the sender says [`Unreachables`].
 
 use std::marker::PhantomData;
 
 use shoal_adj::{AdjIndex, AdjKind, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::ErrorCounters;
-use shoal_graph::{Cx, EVERYBODY, Edge, FeatureArc, NextNodes, PacketNode};
+use shoal_graph::{ALL_INTERFACES, Cx, Edge, FeatureArc, NextNodes, PacketNode};
 
 use crate::{Headers, IpFamily, Unreachable, Unreachables};
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug)]
 pub enum Next<F> {
-    /// Its sender is told.
+    /// Its sender gets an error.
     IcmpError(PhantomData<F>),
     /// A feature.
     Feature(Edge),
@@ -70,7 +70,7 @@ impl<F: IpFamily> IpDrop<F> {
     /// Ends a packet silently, or gives it to the arc's features.
     fn end(&self, why: Error, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next<F>, Error> {
         cx.blame(why, pkt);
-        cx.start_arc(&self.arc, EVERYBODY, pkt).map(Next::Feature).ok_or(why)
+        cx.start_arc(&self.arc, ALL_INTERFACES, pkt).map(Next::Feature).ok_or(why)
     }
 }
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use shoal_buffer::Packet;
 use shoal_derive::NextNodes;
-use shoal_graph::{Cx, EVERYBODY, Edge, ErrorCounter, ErrorCounters, FeatureArc, PacketNode};
+use shoal_graph::{ALL_INTERFACES, Cx, Edge, ErrorCounter, ErrorCounters, FeatureArc, PacketNode};
 
 use crate::{Headers, IpFamily};
 
@@ -52,6 +52,6 @@ impl<F: IpFamily> PacketNode for NotEnabled<F> {
         cx.trace(pkt, || Headers::<F>::of(pkt));
         let error = Error(PhantomData);
         cx.blame(error, pkt);
-        cx.start_arc(&self.arc, EVERYBODY, pkt).map(Next::Feature).ok_or(error)
+        cx.start_arc(&self.arc, ALL_INTERFACES, pkt).map(Next::Feature).ok_or(error)
     }
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use shoal_buffer::Packet;
 use shoal_derive::NextNodes;
-use shoal_graph::{Cx, EVERYBODY, Edge, FeatureArc, NoError, PacketNode};
+use shoal_graph::{ALL_INTERFACES, Cx, Edge, FeatureArc, NoError, PacketNode};
 
 use crate::{Headers, IpFamily};
 
@@ -40,6 +40,6 @@ impl<F: IpFamily> PacketNode for Punt<F> {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, NoError> {
         cx.trace(pkt, || Headers::<F>::of(pkt));
-        Ok(cx.start_arc(&self.arc, EVERYBODY, pkt).map_or(Next::End, Next::Feature))
+        Ok(cx.start_arc(&self.arc, ALL_INTERFACES, pkt).map_or(Next::End, Next::Feature))
     }
 }

@@ -16,7 +16,7 @@ use shoal_wire::Ip4Prefix;
 use super::Ip4IfTable;
 use super::host::check_host;
 
-/// An address came or went. When it is told, it has.
+/// An address came or went. When it is reported, it has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressEvent {
     /// The interface has the address.

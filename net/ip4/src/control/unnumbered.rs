@@ -1,8 +1,8 @@
 //! Unnumbered interfaces: they run IPv4 with the addresses of another. RFC 1812, 2.2.7.
 //!
-//! A borrowed address brings no connected network: whoever is behind such an interface is reached by a route that
-//! names it, or is learnt by ARP, which believes stations of the lender's networks there. Addresses of its own are
-//! still the router's, with their networks, as in VPP; what it says itself comes from the borrowed one.
+//! A borrowed address brings no connected network: a host behind such an interface is reached by a route that names it,
+//! or is learnt by ARP, which believes stations of the lender's networks there. Addresses of its own are still the
+//! router's, with their networks, as in VPP; what it says itself comes from the borrowed one.
 
 use shoal_interface::SwIfIndex;
 use shoal_ip::{AddressError, Addresses as _};

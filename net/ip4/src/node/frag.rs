@@ -53,11 +53,11 @@ struct Trace {
 pub struct Ip4Frag {
     /// All adjacencies.
     pub adjacencies: AdjTable,
-    /// The edge to whoever rewrites packets to groups.
+    /// The edge to the node that rewrites packets to groups.
     pub multicast: Ip4FragMulticast,
 }
 
-/// The edge from `ip4-frag` to whoever rewrites packets to groups, who is not named here. Clones are the same.
+/// The edge from `ip4-frag` to the node that rewrites packets to groups, which is not named here. Clones are the same.
 #[derive(Clone, Default)]
 pub struct Ip4FragMulticast(Arc<AtomicU16>);
 

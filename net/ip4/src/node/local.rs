@@ -19,10 +19,10 @@ pub enum Next {
     /// ICMP.
     #[node("ip4-icmp-input")]
     Icmp,
-    /// Nobody listens, and the sender is told.
+    /// There is no listener, and the sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
-    /// Whoever registered the protocol or port.
+    /// The node that registered the protocol or port.
     Registered(Edge),
     /// A feature.
     Feature(Edge),
@@ -45,7 +45,7 @@ pub enum Error {
     UdpLength,
     /// udp checksum is wrong
     UdpChecksum,
-    /// broadcast nobody listens to
+    /// broadcast without a listener
     Broadcast,
     /// ip4 spoofed local-address packet drops
     SpoofedLocalPackets,
@@ -118,7 +118,7 @@ fn udp_checksum_ok(pkt: &Packet<'_>, header: usize, length: usize) -> bool {
     sum.folded() == 0xffff
 }
 
-/// Nobody takes it: the sender is told, unless it was sent to many.
+/// There is no listener: the sender gets an error, unless it was sent to many.
 fn refuse<N>(pkt: &mut Packet<'_>, why: Error, message: IcmpError, cx: &Cx<'_, N>) -> Result<Next, Error>
 where
     N: PacketNode<Error = Error>,

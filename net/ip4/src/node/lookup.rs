@@ -9,9 +9,9 @@ use shoal_adj::{Adj, AdjIndex, AdjTable};
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_fib::{FibIndex, FibTables};
-use shoal_graph::superpath::{Finds, Known, Seeks};
+use shoal_graph::superpath::{Known, ResolvingNode, StagedLookup};
 use shoal_graph::{Cx, Edge, StagedNode};
-use shoal_infra::mtrie::{Begun, Search};
+use shoal_infra::mtrie::{InFlight, Search};
 use shoal_infra::mtrie4::Entry;
 use shoal_infra::{Guard, Mtrie4};
 use shoal_interface::{IfTable, SwIfIndex};
@@ -21,7 +21,7 @@ use shoal_wire::Ip4Header;
 
 use crate::{Headers, Ip4Family};
 
-mod aside;
+mod slow_path;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum Next {
     /// To a host on a connected network.
     #[node("ip4-glean")]
     Glean,
-    /// There is no way, and the sender may be told.
+    /// There is no way, and the sender may get an error.
     #[node("ip4-drop")]
     Drop,
     /// To the host.
@@ -169,10 +169,10 @@ impl StagedNode for Ip4Lookup {
     }
 }
 
-impl Seeks for Ip4Lookup {
+impl StagedLookup for Ip4Lookup {
     type Facts<'g> = (&'g Mtrie4, FibIndex);
-    type Sought = Search<u32>;
-    type Begun = Begun;
+    type Query = Search<u32>;
+    type InFlight = InFlight;
 
     fn is_far((trie, _): Self::Facts<'_>) -> bool {
         // One that is in the first caches answers at once.
@@ -180,7 +180,7 @@ impl Seeks for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Search<u32> {
+    fn query(pkt: &Packet<'_>, offset: usize) -> Search<u32> {
         pkt.header_at::<Ip4Header>(offset).map_or_else(Search::default, |ip| Search::of(ip.dst_u32()))
     }
 
@@ -190,12 +190,12 @@ impl Seeks for Ip4Lookup {
     }
 
     #[inline(always)]
-    fn advance((trie, _): Self::Facts<'_>, all: &mut [Search<u32>]) -> Begun {
+    fn advance((trie, _): Self::Facts<'_>, all: &mut [Search<u32>]) -> InFlight {
         trie.advance(all)
     }
 
     #[inline(always)]
-    fn finish((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u32>]) {
+    fn finish((trie, _): Self::Facts<'_>, begun: InFlight, all: &mut [Search<u32>]) {
         trie.finish(begun, all);
     }
 
@@ -205,10 +205,14 @@ impl Seeks for Ip4Lookup {
     }
 }
 
-impl Finds for Ip4Lookup {
+impl ResolvingNode for Ip4Lookup {
     type Found<'g> = &'g Adj;
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Seeks>::Facts<'g>> {
+    fn facts<'g>(
+        &'g self,
+        interface: SwIfIndex,
+        guard: Guard<'g>,
+    ) -> Option<<Self as StagedLookup>::Facts<'g>> {
         let fib = FibIndex(self.interfaces.ip4_table(interface));
         Some((self.fib.trie(fib, guard)?, fib))
     }
@@ -216,7 +220,7 @@ impl Finds for Ip4Lookup {
     #[inline(always)]
     fn find<'g>(
         &'g self,
-        (trie, fib): <Self as Seeks>::Facts<'g>,
+        (trie, fib): <Self as StagedLookup>::Facts<'g>,
         known: Known<'_, Search<u32>>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,

@@ -33,7 +33,7 @@ pub enum Error {
     Malformed,
 }
 
-/// Loose and strict source routing, which nobody forwards any more.
+/// Loose and strict source routing, which routers do not forward any more.
 const SOURCE_ROUTES: [u8; 2] = [131, 137];
 
 /// Looks at options.

@@ -18,7 +18,7 @@ pub enum Next {
     /// The packet goes its way.
     #[node("ip4-rewrite")]
     Rewrite,
-    /// Its sender is told of the better one.
+    /// Its sender gets a redirect to the better one.
     #[node("ip4-icmp-error")]
     IcmpError,
 }
@@ -52,12 +52,12 @@ impl Ip4Redirect {
         let source_routed = ip.header_len() > Ip4Header::LEN;
         let near = |address| self.addresses.is_on_link(pkt.rx(), address, cx.guard());
         let gateway = match adj.next_hop_ip4() {
-            // An IPv6 neighbour has no address that the sender could be told.
+            // An IPv6 neighbour has no address that could go into the redirect.
             0 if adj.next_hop().is_some() => return None,
             0 => ip.dst_u32(),
             next_hop => next_hop,
         };
-        // A host needs no way to itself, and nobody listens on a link that a program feeds.
+        // A host needs no way to itself, and a link that a program feeds has no listener.
         let fed = self.interfaces.get(pkt.rx(), cx.guard()).flags().has(IfFlags::FED);
         let to_itself = gateway == ip.src_u32();
         let fits = !fed && !to_itself && !source_routed && near(ip.src_u32()) && near(gateway);

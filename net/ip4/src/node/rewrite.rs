@@ -16,13 +16,13 @@ use crate::{Headers, IcmpError};
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Its sender is told that it goes no further.
+    /// Its sender gets an error: it goes no further.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// It is too long and may be cut.
     #[node("ip4-frag")]
     Frag,
-    /// It leaves by the way it came: the sender may be told a shorter one.
+    /// It leaves by the way it came: the sender may get a redirect.
     #[node("ip4-redirect")]
     Redirect,
     /// The neighbour's interface, or a feature of packets on their way there.
@@ -151,8 +151,8 @@ impl UsesOut<&Adj> for Ip4Rewrite {
 }
 
 impl Ip4Rewrite {
-    /// Packets made here, packets whose sender was told a shorter way, other rewrites than
-    /// an Ethernet header, ways out with features, what is counted by adjacency, and what goes no further.
+    /// Packets made here, packets whose sender got a redirect, other rewrites than an Ethernet header, ways out with
+    /// features, what is counted by adjacency, and what goes no further.
     #[cold]
     fn rest(&self, mut pkt: Packet<'_>, adj: &Adj, cx: Cx<'_, Self>) -> Result<Next, Error> {
         let (flags, mtu) = (pkt.flags(), adj.mtu);

@@ -22,7 +22,7 @@ use super::links::{Links, groups};
 use super::{Ip6IfTable, Ip6LinkTable};
 use crate::edges::Ip6Edges;
 
-/// An address came or went. When it is told, it has. A link-local one comes as a prefix of one address.
+/// An address came or went. When it is reported, it has. A link-local one comes as a prefix of one address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressEvent {
     /// The interface has the address.
@@ -106,7 +106,7 @@ impl Ip6 {
         self.edges.clone()
     }
 
-    /// The node that gets packets to hosts of connected networks of which nothing is known.
+    /// The node that gets packets to unknown hosts of connected networks.
     ///
     /// # Errors
     /// There is no such node.
@@ -278,7 +278,7 @@ impl Ip6 {
     /// There is no such interface, or it is no such address.
     pub fn set_link_local(&self, interface: SwIfIndex, address: Ipv6Addr) -> Result<(), AddressError> {
         self.interfaces.data(interface)?;
-        if !is_link_local(address) || address == Ip6LinkTable::ANYBODY {
+        if !is_link_local(address) || address == Ip6LinkTable::ANY_INTERFACE {
             return Err(AddressError::NotLinkLocal(address));
         }
         let old = self.on(interface);
@@ -295,7 +295,7 @@ impl Ip6 {
         self.apply(interface, &old, Ip6Info { chosen: None, ..old.clone() })
     }
 
-    /// Packets of this router to a link-local address go to the neighbour who has it.
+    /// Packets of this router to a link-local address go to the neighbour that has it.
     ///
     /// # Errors
     /// IPv6 does not run on the interface, the address is the router's own or none of a host, or a table is full.
@@ -304,7 +304,8 @@ impl Ip6 {
         if !on.enabled() {
             return Err(AddressError::NotEnabled(self.interfaces.name(interface)?));
         }
-        if !is_link_local(address) || address == Ip6LinkTable::ANYBODY || on.link_local == Some(address) {
+        if !is_link_local(address) || address == Ip6LinkTable::ANY_INTERFACE || on.link_local == Some(address)
+        {
             return Err(AddressError::NotLinkLocal(address));
         }
         Ok(self.links.neighbour(interface, address)?)

@@ -68,7 +68,7 @@ impl Default for Ip6LinkTable {
 }
 
 /// The key of all link-local addresses without an entry: no interface has this one (RFC 4291, 2.6.1).
-const ANYBODY: u128 = 0xfe80 << 112;
+const ANY_INTERFACE: u128 = 0xfe80 << 112;
 
 impl Ip6LinkTable {
     fn shard(&self, key: (u32, u128)) -> Option<&Published<Shard>> {
@@ -84,7 +84,7 @@ impl Ip6LinkTable {
     pub fn find(&self, interface: SwIfIndex, address: u128, guard: Guard<'_>) -> Option<AdjIndex> {
         let known = self.get((interface.0, address), guard);
         let is_group = address >> 120 == 0xff;
-        known.or_else(|| if is_group { None } else { self.get((interface.0, ANYBODY), guard) })
+        known.or_else(|| if is_group { None } else { self.get((interface.0, ANY_INTERFACE), guard) })
     }
 
     pub(super) fn set(&self, interface: SwIfIndex, address: Ipv6Addr, adj: Option<AdjIndex>) {
@@ -98,5 +98,5 @@ impl Ip6LinkTable {
         shard.replace(copy);
     }
 
-    pub(super) const ANYBODY: Ipv6Addr = Ipv6Addr::from_bits(ANYBODY);
+    pub(super) const ANY_INTERFACE: Ipv6Addr = Ipv6Addr::from_bits(ANY_INTERFACE);
 }

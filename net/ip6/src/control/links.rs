@@ -59,10 +59,10 @@ impl Links {
         Ok(())
     }
 
-    /// Packets of this router to link-local addresses that nobody knows are asked for.
+    /// Packets of this router to unknown link-local addresses start a neighbour solicitation.
     pub(super) fn anybody(&self, interface: SwIfIndex, source: Ipv6Addr) -> Result<(), AdjError> {
         let adj = self.adjacencies.glean(interface, source.into())?;
-        self.enter(interface, Ip6LinkTable::ANYBODY, adj);
+        self.enter(interface, Ip6LinkTable::ANY_INTERFACE, adj);
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! made of its MAC unless the operator chose one, and is in the groups a router must be in (RFC 4291, 2.8); what means
 //! something on one link only is in [`Ip6LinkTable`], by interface.
 //!
-//! An address gives its table a connected network (a glean adjacency: the neighbour is whoever has the packet's
+//! An address gives its table a connected network (a glean adjacency: the neighbour is the host that has the packet's
 //! destination), a host route for the router itself, and one for the network's subnet-router anycast address (RFC 4291,
 //! 2.6.1), but for networks of one or two addresses (RFC 6164).
 //!

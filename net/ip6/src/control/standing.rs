@@ -17,7 +17,7 @@ pub enum Use {
 }
 
 impl Ip6 {
-    /// An address that an interface has was made of what the network said, for as long as it has it.
+    /// An address that an interface has was made of what the network advertised, for as long as it has it.
     pub fn set_learnt(&self, interface: SwIfIndex, address: Ipv6Addr) {
         let known = self.on.borrow().get(&interface).cloned();
         if let Some(mut on) = known
@@ -57,7 +57,7 @@ impl Ip6 {
         }
     }
 
-    /// The router is in a group on an interface, as long as IPv6 runs there; one who wants it more.
+    /// The router is in a group on an interface, as long as IPv6 runs there; one user more.
     ///
     /// # Errors
     /// A table is full; nothing was changed.
@@ -69,7 +69,7 @@ impl Ip6 {
         Ok(())
     }
 
-    /// One who wants it less. The router stays in the groups of its own addresses.
+    /// One user less. The router stays in the groups of its own addresses.
     pub fn leave(&self, interface: SwIfIndex, group: Ipv6Addr) {
         {
             let mut joined = self.joined.borrow_mut();

@@ -1,8 +1,8 @@
 //! Unnumbered interfaces: they run IPv6 with a link-local address of their own and the other addresses of another
 //! interface.
 //!
-//! A borrowed address brings no connected network: whoever is behind such an interface is reached by a route that names
-//! it, or is learnt by neighbour discovery.
+//! A borrowed address brings no connected network: a host behind such an interface is reached by a route that names it,
+//! or is learnt by neighbour discovery.
 
 use shoal_interface::SwIfIndex;
 use shoal_ip::{AddressError, Addresses as _};
@@ -41,7 +41,7 @@ impl Ip6 {
         lender.map(|lender| lender.usable().copied().collect()).unwrap_or_default()
     }
 
-    /// A lender has other addresses now: groups and whoever asks for neighbours follow.
+    /// A lender has other addresses now: groups and neighbour discovery follow.
     pub(super) fn renew_borrowers(&self, lender: SwIfIndex) {
         for interface in self.borrowers(lender) {
             let on = self.on(interface);

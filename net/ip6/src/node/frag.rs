@@ -48,8 +48,8 @@ struct Trace {
 /// Counters that identifications come from; destinations share them by hash.
 const COUNTERS: usize = 256;
 
-/// Identifications of packets that are cut. RFC 7739, 5.3: each counts up from a place that nobody outside knows, so
-/// that one host cannot tell what another gets.
+/// Identifications of packets that are cut. RFC 7739, 5.3: each counts up from a secret place, so that one host cannot
+/// tell what another gets.
 struct Ids {
     secret: RandomState,
     counters: Box<[AtomicU32]>,
@@ -121,7 +121,7 @@ impl Ip6Frag {
         let front = self.front(pkt).ok_or(Error::CannotCut)?;
         let ip = pkt.header::<Ip6Header>().ok_or(Error::CannotCut)?;
         let total = (Ip6Header::LEN + usize::from(ip.payload_length())).min(pkt.len());
-        // Whoever leaves a checksum to the device sends nothing that is cut.
+        // A sender that leaves a checksum to the device sends nothing that is cut.
         if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) {
             return Err(Error::CannotCut);
         }

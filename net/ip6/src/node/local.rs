@@ -24,10 +24,10 @@ pub enum Next {
     /// ICMPv6.
     #[node("ip6-icmp-input")]
     Icmp,
-    /// Nobody listens, and the sender is told.
+    /// There is no listener, and the sender gets an error.
     #[node("ip6-icmp-error")]
     IcmpError,
-    /// Whoever registered the protocol or port.
+    /// The node that registered the protocol or port.
     Registered(Edge),
     /// A feature.
     Feature(Edge),
@@ -64,7 +64,7 @@ pub enum Error {
     TcpChecksum,
     /// bad icmp checksum
     IcmpChecksum,
-    /// multicast nobody listens to
+    /// multicast without a listener
     Multicast,
     /// ip6 source lookup miss
     #[at("ip6-input")]
@@ -81,14 +81,13 @@ pub struct Ip6Local {
     pub arc: FeatureArc,
 }
 
-/// Nobody takes it: the sender is told, unless it was sent to many.
+/// There is no listener: the sender gets an error, unless it was sent to many.
 fn refuse<N>(pkt: &mut Packet<'_>, why: Error, message: IcmpError, cx: &Cx<'_, N>) -> Result<Next, Error>
 where
     N: PacketNode<Error = Error>,
 {
     let group = pkt.header::<Ip6Header>().is_none_or(|ip| ip.dst().is_multicast());
-    // RFC 4443, 2.4 (e.3): only an option may be complained about to whoever sends to many. That is checked where the
-    // error is made.
+    // RFC 4443, 2.4 (e.3): a sender to many gets errors about options only. That is checked where the error is made.
     if why != Error::Problem && (group || pkt.flags().has(Flags::LINK_MULTICAST)) {
         return Err(Error::Multicast);
     }
@@ -121,7 +120,7 @@ where
             Some(edge) => Ok(Next::Registered(edge)),
             None if other == IpProtocol::TCP => refuse(pkt, Error::UnknownPort, IcmpError::PORT, cx),
             None => {
-                // RFC 8200, 4: the pointer is at the number nobody knows.
+                // RFC 8200, 4: the pointer is at the unknown number.
                 let (code, pointer) = (icmp6::code::UNRECOGNIZED_NEXT_HEADER, upper.named_at as u32);
                 let problem = icmp6::ParameterProblem { code, pointer };
                 refuse(pkt, Error::UnknownProtocol, IcmpError::parameter_problem(problem), cx)

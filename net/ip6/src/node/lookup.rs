@@ -1,7 +1,6 @@
 //! `ip6-lookup`: the longest prefix that covers the destination.
 //! ip6-input | features | anything made here -> **ip6-lookup** -> ip6-rewrite | ip6-local | ip6-drop | ip6-punt |
-//! interface-rx-dpo-ip6 |
-//! whoever asks for neighbours
+//! interface-rx-dpo-ip6 | the node that asks for neighbours
 //!
 //! Staged: a group of packets takes each step into the trie together, so that their misses overlap.
 
@@ -19,7 +18,7 @@ use shoal_wire::Ip6Header;
 use crate::{Headers, Ip6Family, Ip6LinkTable, edges::Ip6Edges};
 
 mod ahead;
-mod aside;
+mod slow_path;
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +29,7 @@ pub enum Next {
     /// To this router.
     #[node("ip6-local")]
     Local,
-    /// There is no way, and the sender may be told.
+    /// There is no way, and the sender may get an error.
     #[node("ip6-drop")]
     Drop,
     /// To the host.
@@ -39,7 +38,7 @@ pub enum Next {
     /// Received again, by another interface.
     #[node("interface-rx-dpo-ip6")]
     InterfaceRx,
-    /// To whoever finds out where a neighbour is.
+    /// To the node that asks for neighbours.
     Ask(Edge),
 }
 
@@ -77,7 +76,7 @@ pub struct Ip6Lookup {
     pub interfaces: IfTable,
     /// What is known by interface: link-local addresses and groups.
     pub links: Ip6LinkTable,
-    /// Whom to send packets to whose neighbour is not known.
+    /// Where packets to unknown neighbours go.
     pub edges: Ip6Edges,
 }
 

@@ -20,7 +20,7 @@ use crate::{Headers, IcmpError};
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Its sender is told that it goes no further.
+    /// Its sender gets an error: it goes no further.
     #[node("ip6-icmp-error")]
     IcmpError,
     /// It was made here and is too long.
@@ -28,7 +28,7 @@ pub enum Next {
     Frag,
     /// The neighbour's interface, or a feature of packets on their way there.
     Output(Edge),
-    /// It leaves by the way it came: the sender may be told a shorter one.
+    /// It leaves by the way it came: the sender may get a redirect.
     Redirect(Edge),
 }
 
@@ -84,7 +84,7 @@ impl Trace {
 pub struct Ip6Rewrite {
     /// All adjacencies.
     pub adjacencies: AdjTable,
-    /// Whom to tell of packets that leave by the way they came.
+    /// Where packets go that leave by the way they came.
     pub edges: Ip6Edges,
     /// Features of packets behind the rewrite.
     pub output: FeatureArc,
@@ -141,7 +141,7 @@ impl UsesOut<&Adj> for Ip6Rewrite {
     }
 }
 
-/// The sender is told why its packet goes no further.
+/// The sender gets an error with the reason.
 #[cold]
 fn tell(mut pkt: Packet<'_>, why: Error, message: IcmpError, cx: Cx<'_, Ip6Rewrite>) -> Next {
     cx.count(why, 1);
@@ -167,7 +167,7 @@ impl Ip6Rewrite {
             return Ok(tell(pkt, Error::Scope, IcmpError::SCOPE, cx));
         }
         if total > usize::from(mtu) && !fits_in_pieces(pkt.meta(), pkt.current(), mtu) {
-            // RFC 8200, 5: nobody but the source cuts a packet.
+            // RFC 8200, 5: only the source cuts a packet.
             if ours {
                 return Ok(Next::Frag);
             }

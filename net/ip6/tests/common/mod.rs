@@ -16,12 +16,12 @@ use shoal_icmp::limiter::Rate;
 use shoal_interface::Interfaces;
 use shoal_ip6::{Ip6, UNICAST_ARC};
 use shoal_module::{Control, InitError, Module};
-pub use shoal_testkit::toy::{DISLIKED, TOY_NAMES, Toy};
+pub use shoal_testkit::toy::{DROPPED_BYTE, TOY_NAMES, Toy};
 use shoal_testkit::toy::{ToyArcs, add_toys};
 use shoal_testkit::two_hosts::TwoHosts;
 pub use shoal_testkit::two_hosts::station;
 use shoal_testkit::{Config, PacketBuilder, Port, Router};
-pub use shoal_testkit::{Given, Giver, HAND};
+pub use shoal_testkit::{HAND, InjectedPacket, PacketInjector};
 use shoal_wire::{
     EthernetHeader, FromBytes, Icmp6Error, Icmp6Type, IntoBytes, Ip6Header, Ip6Prefix, MacAddress,
 };

@@ -7,11 +7,11 @@ use shoal_message::{Count, InterfaceIndex, Message, Prefix, Retval, Value};
 use shoal_module::Control;
 use shoal_module::api::{Call, Request, Subscribers};
 
-use crate::fact::{Prefixes, Said};
+use crate::fact::{AdvertisedLink, Prefixes};
 use crate::observe::Observed;
-use crate::{Key, Nd, Standing};
+use crate::{AddressState, Key, Nd};
 
-/// Who wants to know of what.
+/// The clients that want events, and which.
 #[derive(Default)]
 struct Watchers {
     advertisements: Subscribers,
@@ -33,9 +33,9 @@ pub(super) fn follow(control: &Rc<Control>, nd: &Nd) {
             Observed::Address { key, standing, asked, transmits } => {
                 let event = Ip6DadEvent {
                     state: match standing {
-                        Standing::Tentative => Ip6DadState::Tentative,
-                        Standing::Ours => Ip6DadState::Preferred,
-                        Standing::Duplicate => Ip6DadState::Duplicate,
+                        AddressState::Tentative => Ip6DadState::Tentative,
+                        AddressState::Ours => Ip6DadState::Preferred,
+                        AddressState::Duplicate => Ip6DadState::Duplicate,
                     },
                     sw_if_index: InterfaceIndex(key.0.0),
                     address: key.1,
@@ -74,7 +74,7 @@ pub struct Ip6RaEvent {
     /// The link.
     pub sw_if_index: InterfaceIndex,
     pub router_addr: Ipv6Addr,
-    /// The hop limit that hosts shall use; 0 for no advice.
+    /// The hop limit that hosts should use; 0 for no advice.
     pub current_hop_limit: u8,
     /// As in the packet.
     pub flags: u8,
@@ -88,7 +88,7 @@ pub struct Ip6RaEvent {
     pub prefixes: Vec<Ip6RaPrefixInfo>,
 }
 
-/// A prefix that a router told of.
+/// A prefix that a router advertised.
 #[derive(Value, Clone, Copy, Debug, PartialEq)]
 pub struct Ip6RaPrefixInfo {
     pub prefix: Prefix,
@@ -101,7 +101,7 @@ pub struct Ip6RaPrefixInfo {
 }
 
 impl Ip6RaEvent {
-    fn new((interface, from): Key, said: &Said, prefixes: &Prefixes) -> Self {
+    fn new((interface, from): Key, said: &AdvertisedLink, prefixes: &Prefixes) -> Self {
         let info = prefixes.iter().flatten().filter_map(|info| {
             let prefix = info.prefix()?;
             Some(Ip6RaPrefixInfo {

@@ -1,4 +1,4 @@
-//! `sw_interface_ip6nd_ra_*`: what hosts of a link are told.
+//! `sw_interface_ip6nd_ra_*`: advertisements to hosts of a link.
 
 use shoal_interface::{IfFlags, Interfaces, SwIfIndex};
 use shoal_ip6::Ip6;
@@ -26,7 +26,7 @@ pub struct SwInterfaceIp6ndRaConfig {
     pub ll_option: u8,
     /// A host that asks is answered alone.
     pub send_unicast: u8,
-    /// Hosts shall no longer use this router.
+    /// Hosts should no longer use this router.
     pub cease: u8,
     /// What is set here goes back to its default.
     pub is_no: bool,
@@ -125,7 +125,7 @@ pub struct SwInterfaceIp6ndRaPrefix {
     pub use_default: bool,
     /// It is kept and not told.
     pub no_advertise: bool,
-    /// Its addresses are not said to be on the link.
+    /// Its addresses are not advertised as on the link.
     pub off_link: bool,
     /// Hosts do not make addresses of it.
     pub no_autoconfig: bool,
@@ -190,7 +190,7 @@ pub struct SwInterfaceIp6ndRaDump {
 #[message(reply)]
 pub struct SwInterfaceIp6ndRaDetails {
     pub sw_if_index: InterfaceIndex,
-    /// The hop limit that hosts shall use.
+    /// The hop limit that hosts should use.
     pub cur_hop_limit: u8,
     pub adv_managed_flag: bool,
     pub adv_other_flag: bool,
@@ -227,7 +227,7 @@ pub struct SwInterfaceIp6ndRaDetails {
     pub prefixes: Vec<Ip6ndRaPrefix>,
 }
 
-/// A prefix that hosts are told of.
+/// An advertised prefix.
 #[derive(Value, Clone, Copy, Debug, PartialEq)]
 pub struct Ip6ndRaPrefix {
     pub prefix: Prefix,
@@ -235,7 +235,7 @@ pub struct Ip6ndRaPrefix {
     pub autonomous_flag: bool,
     pub val_lifetime: u32,
     pub pref_lifetime: u32,
-    /// 0: its lifetime begins anew with each advertisement.
+    /// 0: its lifetime restarts with each advertisement.
     pub valid_lifetime_expires: f64,
     /// 0, as above.
     pub pref_lifetime_expires: f64,

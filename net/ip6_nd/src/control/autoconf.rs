@@ -15,18 +15,18 @@ use shoal_wire::nd_options::PrefixInformation;
 
 use super::Nd;
 use crate::counters::Kind;
-use crate::fact::{Prefixes, Said};
-use crate::frame::{self, Way};
+use crate::fact::{AdvertisedLink, Prefixes};
+use crate::frame::{self, MessageRoute};
 use crate::{Key, NdError};
 
-/// Most addresses made on an interface, and most routers that share its default route: whoever advertises more finds
-/// no more room.
+/// Most addresses made on an interface, and most routers that share its default route: a host that advertises more
+/// finds no more room.
 const MOST_ADDRESSES: usize = 8;
 const MOST_ROUTERS: usize = 8;
 /// RFC 4861 section 10: MAX_RTR_SOLICITATIONS and RTR_SOLICITATION_INTERVAL.
 const SOLICITATIONS: u32 = 3;
 const BETWEEN_SOLICITATIONS: Duration = Duration::from_secs(4);
-/// RFC 4862 5.5.3 (e): nobody on the link can shorten what is left below this.
+/// RFC 4862 5.5.3 (e): no station on the link can shorten what is left below this.
 const TWO_HOURS: Duration = Duration::from_hours(2);
 /// A lifetime that never ends.
 const FOREVER: u32 = u32::MAX;
@@ -51,7 +51,7 @@ pub enum DefaultRoute {
 
 /// An address that was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Made {
+pub struct FormedAddress {
     /// The address with the length of its network.
     pub address: Ip6Prefix,
     /// How long it is valid from now on; `None` is forever.
@@ -88,10 +88,10 @@ fn renewed(now: Time, old: Option<Time>, secs: u32) -> Option<Time> {
 
 impl Nd {
     /// Whether an interface is configured by routers; `None` when it is not.
-    pub fn autoconfigured(&self, interface: SwIfIndex) -> Option<(DefaultRoute, Vec<Made>)> {
+    pub fn autoconfigured(&self, interface: SwIfIndex) -> Option<(DefaultRoute, Vec<FormedAddress>)> {
         let (now, hosts) = (self.now(), self.hosts.borrow());
         let host = hosts.get(&interface)?;
-        let made = |(address, end): (&Ip6Prefix, &Option<Time>)| Made {
+        let made = |(address, end): (&Ip6Prefix, &Option<Time>)| FormedAddress {
             address: *address,
             left: end.map(|end| end.since(now)),
         };
@@ -160,7 +160,7 @@ impl Nd {
     }
 
     /// What a router advertised, on an interface that is configured by it.
-    pub(super) fn configure_host(&self, (interface, from): Key, said: &Said, prefixes: &Prefixes) {
+    pub(super) fn configure_host(&self, (interface, from): Key, said: &AdvertisedLink, prefixes: &Prefixes) {
         let now = self.now();
         let wanted = match self.hosts.borrow_mut().get_mut(&interface) {
             Some(host) => {
@@ -260,7 +260,7 @@ impl Nd {
     }
 
     fn unmake(&self, interface: SwIfIndex, address: Ip6Prefix) {
-        // The operator may have taken it away himself.
+        // The operator may have deleted it.
         if let Err(e) = self.ip6.del_address(interface, address) {
             tracing::debug!(%interface, %address, "not taken away: {e}");
         }
@@ -304,11 +304,11 @@ impl Nd {
         }
     }
 
-    /// RFC 4861 6.3.7; from nobody as long as there is no address to ask from.
+    /// RFC 4861 6.3.7; from the unspecified address as long as there is no address to ask from.
     pub(super) fn solicit_routers(&self, interface: SwIfIndex) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let src = self.links.now(interface).and_then(|l| l.link_local()).unwrap_or(Ipv6Addr::UNSPECIFIED);
-        let way = Way::to_group(data.mac(), src, ALL_ROUTERS);
+        let way = MessageRoute::to_group(data.mac(), src, ALL_ROUTERS);
         let frame = frame::router_solicitation(&way);
         if let Some(bytes) = frame.as_ref().and_then(|(bytes, len)| bytes.get(..*len))
             && self.send(interface, bytes)
@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_shortens_a_lifetime_below_two_hours() {
+    fn no_advertisement_shortens_a_lifetime_below_two_hours() {
         let at = |secs: u64| Some(Time(secs * 1_000_000_000));
         let now = Time(0);
         // Longer than what is left, or more than two hours: as advertised.

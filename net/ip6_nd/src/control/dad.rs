@@ -11,17 +11,17 @@ use std::net::Ipv6Addr;
 
 use super::Nd;
 use crate::counters::Kind;
-use crate::frame::{self, Way};
+use crate::frame::{self, MessageRoute};
 use crate::observe::Observed;
-use crate::{Key, NdError, Standing};
+use crate::{AddressState, Key, NdError};
 
-/// DupAddrDetectTransmits (RFC 4862 5.1), as VPP has it: nobody is asked until `ip6_dad_enable_disable`.
+/// DupAddrDetectTransmits (RFC 4862 5.1), as VPP has it: no question is sent until `ip6_dad_enable_disable`.
 pub(crate) const TRANSMITS: u32 = 0;
 /// RETRANS_TIMER (RFC 4861 section 10).
 pub(super) const RETRANS: Duration = Duration::from_secs(1);
 /// MAX_RTR_SOLICITATION_DELAY (RFC 4861 section 10): stations whose links come up together do not speak together.
 const MOST_DELAY: Duration = Duration::from_secs(1);
-/// How often it is said that somebody else has an address of ours.
+/// How often it is reported that another station has an address of ours.
 const BETWEEN_COMPLAINTS: Duration = Duration::from_mins(1);
 
 /// When the first question for an address is sent.
@@ -36,7 +36,7 @@ pub(super) enum First {
 /// An address of this router.
 pub(super) struct Address {
     pub(super) prefix: Ip6Prefix,
-    pub(super) standing: Standing,
+    pub(super) standing: AddressState,
     /// When the next question is sent, or the last one has found no answer.
     pub(super) due: Option<Time>,
     /// Questions still to be sent.
@@ -52,12 +52,12 @@ pub struct Dad {
     /// The address with the length of its network.
     pub prefix: Ip6Prefix,
     /// Whether it is ours.
-    pub standing: Standing,
+    pub standing: AddressState,
 }
 
 impl Address {
     pub(super) fn new(prefix: Ip6Prefix) -> Self {
-        Address { prefix, standing: Standing::Tentative, due: None, left: 0, complained: None }
+        Address { prefix, standing: AddressState::Tentative, due: None, left: 0, complained: None }
     }
 }
 
@@ -93,7 +93,7 @@ impl Nd {
     }
 
     /// An address has another standing.
-    fn observed(&self, key: Key, standing: Standing, asked: u32) {
+    fn observed(&self, key: Key, standing: AddressState, asked: u32) {
         let transmits = self.transmits.get();
         self.observers.tell(&Observed::Address { key, standing, asked, transmits });
     }
@@ -121,8 +121,8 @@ impl Nd {
             && !address.is_multicast()
     }
 
-    /// Begins to ask whether an address is somebody else's; as soon as the interface is up. While it is down nobody can
-    /// answer, and an address that was ours stays so.
+    /// Begins to ask whether an address is somebody else's; as soon as the interface is up. While it is down no station
+    /// can answer, and an address that was ours stays so.
     pub(super) fn probe_address(&self, key: Key, first: First) {
         let (up, transmits, now) = (self.is_up(key.0), self.transmits.get(), self.now());
         if !self.may_clash(key) || (up && transmits == 0) {
@@ -130,7 +130,7 @@ impl Nd {
         }
         let barred = match self.addresses.borrow_mut().get_mut(&key) {
             Some(own) if up => {
-                own.standing = Standing::Tentative;
+                own.standing = AddressState::Tentative;
                 own.left = transmits;
                 own.due = Some(match first {
                     First::Now => now,
@@ -140,7 +140,7 @@ impl Nd {
             }
             Some(own) => {
                 own.due = None;
-                own.standing != Standing::Ours
+                own.standing != AddressState::Ours
             }
             None => false,
         };
@@ -148,7 +148,7 @@ impl Nd {
             self.set_use(key, Use::Barred);
         }
         if barred && up {
-            self.observed(key, Standing::Tentative, 0);
+            self.observed(key, AddressState::Tentative, 0);
         }
         self.ring();
     }
@@ -176,14 +176,14 @@ impl Nd {
             }
             self.ask_for_own(key);
             let asked = self.transmits.get().saturating_sub(left - 1);
-            self.observed(key, Standing::Tentative, asked);
+            self.observed(key, AddressState::Tentative, asked);
         }
     }
 
-    /// RFC 4862 5.4.2: the question comes from nobody.
+    /// RFC 4862 5.4.2: the question comes from the unspecified address.
     fn ask_for_own(&self, (interface, address): Key) {
         let Ok(data) = self.interfaces.data(interface) else { return };
-        let way = Way::to_group(data.mac(), Ipv6Addr::UNSPECIFIED, solicited_node(address));
+        let way = MessageRoute::to_group(data.mac(), Ipv6Addr::UNSPECIFIED, solicited_node(address));
         let frame = frame::solicitation(&way, address);
         if let Some(bytes) = frame.as_ref().and_then(|(bytes, len)| bytes.get(..*len))
             && self.send(interface, bytes)
@@ -192,11 +192,11 @@ impl Nd {
         }
     }
 
-    /// Nobody answered: the address is ours.
+    /// No answer came: the address is ours.
     fn settle(&self, key: Key) {
         let was = self.addresses.borrow_mut().get_mut(&key).map(|own| {
             own.due = None;
-            std::mem::replace(&mut own.standing, Standing::Ours)
+            std::mem::replace(&mut own.standing, AddressState::Ours)
         });
         self.set_use(key, Use::Allowed);
         self.publish(key.0);
@@ -204,21 +204,22 @@ impl Nd {
             self.follow_link_local(key.0);
         }
         // As VPP: without questions there are no news either.
-        if self.transmits.get() > 0 && self.may_clash(key) && was.is_some_and(|was| was != Standing::Ours) {
-            self.observed(key, Standing::Ours, self.transmits.get());
+        if self.transmits.get() > 0 && self.may_clash(key) && was.is_some_and(|was| was != AddressState::Ours)
+        {
+            self.observed(key, AddressState::Ours, self.transmits.get());
         }
     }
 
-    /// Somebody else has, or wants, an address of this router. RFC 4862 5.4.5: it is not used, and the operator is
-    /// told. One that was ours already stays ours: whoever comes later has to yield.
+    /// Somebody else has, or wants, an address of this router. RFC 4862 5.4.5: it is not used, and the operator gets a
+    /// message. One that was ours already stays ours: a later station has to yield.
     pub(super) fn claimed(&self, key: Key, mac: MacAddress) {
         let now = self.now();
         let (was, left, complain) = {
             let mut all = self.addresses.borrow_mut();
             let Some(own) = all.get_mut(&key) else { return };
             let was = own.standing;
-            if was == Standing::Tentative {
-                (own.standing, own.due) = (Standing::Duplicate, None);
+            if was == AddressState::Tentative {
+                (own.standing, own.due) = (AddressState::Duplicate, None);
             }
             let complain = own.complained.is_none_or(|at| now.since(at) >= BETWEEN_COMPLAINTS);
             if complain {
@@ -226,18 +227,20 @@ impl Nd {
             }
             (was, own.left, complain)
         };
-        if was == Standing::Tentative {
+        if was == AddressState::Tentative {
             self.publish(key.0);
-            self.observed(key, Standing::Duplicate, self.transmits.get().saturating_sub(left));
+            self.observed(key, AddressState::Duplicate, self.transmits.get().saturating_sub(left));
         }
         if !complain {
             return;
         }
         let (name, address) = (self.name(key.0), key.1);
         match was {
-            Standing::Tentative => self.say(format!("{name}: address {address} is not used, {mac} has it")),
-            Standing::Duplicate => {}
-            Standing::Ours => self.say(format!("{name}: {mac} uses our address {address}, too")),
+            AddressState::Tentative => {
+                self.say(format!("{name}: address {address} is not used, {mac} has it"))
+            }
+            AddressState::Duplicate => {}
+            AddressState::Ours => self.say(format!("{name}: {mac} uses our address {address}, too")),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Prefixes of a link that a provider gave for a time (RFC 8415): hosts are told of them, with what is left of their time.
+//! Prefixes of a link that a provider gave for a time (RFC 8415): they are advertised to hosts, with what is left of
+//! their time.
 
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use shoal_wire::Ip6Prefix;
 use super::Nd;
 use super::ra::Prefix;
 
-/// How long hosts are told that a prefix has gone: RFC 4862, 5.5.3 has them keep addresses of it for two hours in any case.
+/// How long advertisements withdraw a prefix that has gone: RFC 4862, 5.5.3 has hosts keep addresses of it for two
+/// hours in any case.
 const GONE: Duration = Duration::from_hours(2);
 
 /// A prefix that was given.
@@ -43,7 +45,7 @@ impl Nd {
         }
     }
 
-    /// It is given no more: hosts are told so.
+    /// It is given no more: advertisements withdraw it.
     pub fn forget_delegated(&self, interface: SwIfIndex, prefix: Ip6Prefix) {
         let now = self.now();
         if let Some(delegated) = self.delegated.borrow_mut().get_mut(&(interface, prefix.normalized())) {

@@ -11,9 +11,9 @@ use shoal_wire::{Icmp6Type, Ip6Prefix, IpProtocol};
 
 use super::{Nd, anycast_of, of};
 use crate::counters::Kind;
-use crate::frame::{HEADERS, LONGEST, Way};
+use crate::frame::{HEADERS, LONGEST, MessageRoute};
 
-/// RFC 3810 9.1: a change is said so often.
+/// RFC 3810 9.1: a change is reported so often.
 const ROBUSTNESS: u32 = 2;
 /// RFC 3810 9.11: most time between two of these.
 const UNSOLICITED: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ const MOST_RECORDS: usize = 56;
 pub(super) struct Group {
     /// Who listens: addresses that share a solicited-node group, and this router.
     users: u32,
-    /// How often it must still be said that we have joined; 0 and a due time: a query is to be answered.
+    /// How often it must still be reported that we have joined; 0 and a due time: a query is to be answered.
     left: u32,
     pub(super) due: Option<Time>,
 }
@@ -57,7 +57,7 @@ impl Nd {
         let (up, now) = (self.is_up(interface), self.now());
         let mut groups = self.groups.borrow_mut();
         let new = || {
-            // RFC 3810 section 6: nobody reports the group of all nodes.
+            // RFC 3810 section 6: the group of all nodes is never reported.
             let left = if group == ALL_NODES { 0 } else { ROBUSTNESS };
             Group { users: 0, left, due: (up && left > 0).then_some(now) }
         };
@@ -150,13 +150,19 @@ impl Nd {
     }
 
     /// RFC 2710 4: a report to each group, or "done" to all routers of the link.
-    fn report_version_1(&self, interface: SwIfIndex, way: Way, groups: &[Ipv6Addr], kind: RecordType) {
+    fn report_version_1(
+        &self,
+        interface: SwIfIndex,
+        way: MessageRoute,
+        groups: &[Ipv6Addr],
+        kind: RecordType,
+    ) {
         let done = kind == RecordType::CHANGE_TO_INCLUDE;
         let message =
             if done { Icmp6Type::MULTICAST_LISTENER_DONE } else { Icmp6Type::MULTICAST_LISTENER_REPORT };
         for group in groups {
             let dst = if done { ALL_ROUTERS } else { *group };
-            let way = Way::to_group(way.src_mac, way.src, dst);
+            let way = MessageRoute::to_group(way.src_mac, way.src, dst);
             let mut out = [0; HEADERS + ROUTER_ALERT.len() + MldHeader::LEN];
             let Some(place) = out.get_mut(HEADERS + ROUTER_ALERT.len()..) else { return };
             let Some(len) = MldHeader::new(message, *group).write(place, way.src, dst) else { return };
@@ -165,7 +171,7 @@ impl Nd {
     }
 
     /// Writes the headers in front of a message and sends it.
-    fn send_report(&self, interface: SwIfIndex, way: &Way, out: &mut [u8], len: usize) {
+    fn send_report(&self, interface: SwIfIndex, way: &MessageRoute, out: &mut [u8], len: usize) {
         let behind = HEADERS + ROUTER_ALERT.len();
         if let Some(alert) = out.get_mut(HEADERS..behind) {
             alert.copy_from_slice(&ROUTER_ALERT);
@@ -178,11 +184,12 @@ impl Nd {
         }
     }
 
-    /// Reports groups. RFC 3810 5.2.13, RFC 3590: from nobody as long as there is no link-local address.
+    /// Reports groups. RFC 3810 5.2.13, RFC 3590: from the unspecified address as long as there is no link-local
+    /// address.
     pub(super) fn report(&self, interface: SwIfIndex, groups: &[Ipv6Addr], kind: RecordType) {
         let Ok(data) = self.interfaces.data(interface) else { return };
         let src = self.links.now(interface).and_then(|l| l.link_local()).unwrap_or(Ipv6Addr::UNSPECIFIED);
-        let way = Way::to_group(data.mac(), src, ALL_MLD2_ROUTERS);
+        let way = MessageRoute::to_group(data.mac(), src, ALL_MLD2_ROUTERS);
         if self.speaks_version_1(interface) {
             self.report_version_1(interface, way, groups, kind);
             return;

@@ -12,7 +12,7 @@ use shoal_wire::nd::NaFlags;
 use super::Nd;
 use crate::Key;
 use crate::counters::Kind;
-use crate::frame::{self, Way};
+use crate::frame::{self, MessageRoute};
 
 /// What is to be done with an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ fn by_solicitation(known: Option<(MacAddress, State)>, mac: MacAddress) -> Verdi
     }
 }
 
-/// 7.2.5. Whether we have asked decides besides the flag whether an answer is one: nobody can confirm himself.
+/// 7.2.5. Whether we have asked decides besides the flag whether an answer is one: no station can confirm itself.
 fn by_advertisement(
     known: Option<(MacAddress, State)>,
     asked: Asked,
@@ -45,7 +45,7 @@ fn by_advertisement(
     let solicited = flags.contains(NaFlags::SOLICITED) && asked == Asked::Yes;
     let sure = if solicited { State::Reachable } else { State::Stale };
     match (known, mac) {
-        // Nobody asked, so nobody wants to know; and an answer that lacks the address is none.
+        // We did not ask, so the answer is ignored; and an answer that lacks the address is none.
         (None, _) if asked == Asked::No => Verdict::Ignore,
         (None, None) => Verdict::Ignore,
         (None, Some(mac)) => Verdict::Enter(mac, sure),
@@ -70,7 +70,7 @@ impl Nd {
     /// a buffer or an interface.
     pub fn announce(&self, interface: SwIfIndex, address: Ipv6Addr) -> bool {
         let Ok(data) = self.interfaces.data(interface) else { return false };
-        let way = Way::to_group(data.mac(), address, ALL_NODES);
+        let way = MessageRoute::to_group(data.mac(), address, ALL_NODES);
         let frame = frame::advertisement(&way, address, NaFlags::ROUTER | NaFlags::OVERRIDE);
         let sent = frame.is_some_and(|bytes| self.send(interface, &bytes));
         if sent {
@@ -84,20 +84,20 @@ impl Nd {
         Some((neighbour.mac, self.neighbours.state(key).unwrap_or(State::Stale)))
     }
 
-    /// A station that asks said where it is.
+    /// A station that asks gave its link-layer address.
     pub(super) fn solicited(&self, key: Key, mac: MacAddress) {
         let role = self.neighbours.role(key);
         self.apply(key, by_solicitation(self.known(key), mac), role);
     }
 
-    /// A station said where an address is.
+    /// A station gave the link-layer address of an address.
     pub(super) fn advertised(&self, key: Key, mac: Option<MacAddress>, flags: NaFlags) {
         let asked = if self.neighbours.is_asked(key) { Asked::Yes } else { Asked::No };
         let role = if flags.contains(NaFlags::ROUTER) { Role::Router } else { Role::Host };
         self.apply(key, by_advertisement(self.known(key), asked, mac, flags), role);
     }
 
-    /// A router said where it is (6.3.4).
+    /// A router gave its link-layer address (6.3.4).
     pub(super) fn advertised_router(&self, key: Key, mac: MacAddress) {
         match by_solicitation(self.known(key), mac) {
             Verdict::Ignore => self.neighbours.set_role(key, Role::Router),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn advertisements_nobody_asked_for_make_no_entry() {
+    fn unsolicited_advertisements_make_no_entry() {
         let flags = NaFlags::SOLICITED | NaFlags::OVERRIDE;
         assert_eq!(by_advertisement(None, Asked::No, Some(NEW), flags), Verdict::Ignore);
         assert_eq!(by_advertisement(None, Asked::Yes, None, flags), Verdict::Ignore);

@@ -13,7 +13,7 @@ use shoal_wire::{Ip6Prefix, IpProtocol, MacAddress};
 use super::Nd;
 use crate::NdError;
 use crate::counters::Kind;
-use crate::frame::{HEADERS, LONGEST, Way};
+use crate::frame::{HEADERS, LONGEST, MessageRoute};
 
 /// MIN_DELAY_BETWEEN_RAS (RFC 4861 section 10).
 const BETWEEN: Duration = Duration::from_secs(3);
@@ -22,7 +22,7 @@ const MOST_DELAY: Duration = Duration::from_millis(500);
 /// Prefixes that fit an advertisement of the smallest MTU.
 const MOST_PREFIXES: usize = 36;
 
-/// A prefix hosts are told of.
+/// An advertised prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prefix {
     /// On the link, and good for addresses.
@@ -35,7 +35,7 @@ pub struct Prefix {
     pub advertise: Advertise,
 }
 
-/// Whether something is said.
+/// Whether an advertisement is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advertise {
     /// It is.
@@ -71,7 +71,7 @@ pub struct RaConfig {
     pub initial: (u32, u32),
     /// Least and most time between two, in seconds.
     pub interval: (u32, u32),
-    /// The hop limit hosts shall use.
+    /// The hop limit hosts should use.
     pub hop_limit: u8,
     /// Prefixes of the link.
     pub prefixes: Vec<(Ip6Prefix, Prefix)>,
@@ -144,7 +144,7 @@ pub(super) struct Radv {
     sent: u32,
     solicited: u32,
     unanswered: u32,
-    /// To whom alone the next one goes.
+    /// The one host that the next one goes to.
     to: Option<(Ipv6Addr, MacAddress)>,
 }
 
@@ -187,7 +187,7 @@ impl Nd {
         self.radv.borrow().get(&interface).map(|r| r.config.clone()).unwrap_or_default()
     }
 
-    /// Changes what is advertised on an interface; hosts are told soon.
+    /// Changes what is advertised on an interface; hosts hear it soon.
     ///
     /// # Errors
     /// There is no such Ethernet interface, or a value is out of range; nothing is changed then.
@@ -207,7 +207,7 @@ impl Nd {
         Ok(())
     }
 
-    /// Says once that hosts shall no longer use this router, which keeps advertising its prefixes.
+    /// Says once that hosts should no longer use this router, which keeps advertising its prefixes.
     ///
     /// # Errors
     /// As [`Nd::set_ra_config`].
@@ -227,7 +227,8 @@ impl Nd {
         spoken && self.is_up(interface) && !self.ra_config(interface).suppressed() && !self.is_host(interface)
     }
 
-    /// An interface is about to be a host's. RFC 4861 6.2.5: whoever heard of this router is told that it is one no more.
+    /// An interface is about to be a host's. RFC 4861 6.2.5: hosts that heard of this router hear that it is one no
+    /// more.
     pub(super) fn stop_advertising(&self, interface: SwIfIndex) {
         let said = self.radv.borrow().get(&interface).is_some_and(|radv| radv.last.is_some());
         if said && self.may_advertise(interface) {
@@ -268,7 +269,7 @@ impl Nd {
             radv.next = Some(due);
             radv.to = alone.then_some((from, mac));
         } else {
-            // More than one asks: all are told.
+            // More than one asks: all get the answer.
             radv.to = None;
             radv.unanswered = radv.unanswered.wrapping_add(1);
         }
@@ -311,8 +312,8 @@ impl Nd {
             return;
         }
         let way = match to {
-            Some((dst, dst_mac)) => Way { src_mac: data.mac(), dst_mac, src, dst },
-            None => Way::to_group(data.mac(), src, ALL_NODES),
+            Some((dst, dst_mac)) => MessageRoute { src_mac: data.mac(), dst_mac, src, dst },
+            None => MessageRoute::to_group(data.mac(), src, ALL_NODES),
         };
         let mut out = [0; LONGEST];
         let Some(place) = out.get_mut(HEADERS..) else { return };

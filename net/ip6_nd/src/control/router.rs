@@ -9,26 +9,26 @@ use shoal_wire::nd::RaFlags;
 
 use super::{Nd, of};
 use crate::Key;
-use crate::fact::Said;
+use crate::fact::AdvertisedLink;
 
-/// Most routers remembered of one link: whoever makes up more finds no more room.
+/// Most routers remembered of one link: a host that makes up more finds no more room.
 const MOST_ROUTERS: usize = 32;
 
-/// What a router said last.
+/// A router's last advertisement.
 #[derive(Clone, Copy)]
-pub(crate) struct Heard {
-    pub(crate) said: Said,
+pub(crate) struct ReceivedAdvertisement {
+    pub(crate) said: AdvertisedLink,
     pub(crate) at: Time,
     pub(crate) count: u64,
 }
 
 impl Nd {
-    /// Routers heard on an interface, and what they said last.
-    pub(crate) fn routers(&self, interface: SwIfIndex) -> Vec<(Ipv6Addr, Heard)> {
+    /// Routers heard on an interface, and their last advertisements.
+    pub(crate) fn routers(&self, interface: SwIfIndex) -> Vec<(Ipv6Addr, ReceivedAdvertisement)> {
         self.routers.borrow().range(of(interface)).map(|((_, from), heard)| (*from, *heard)).collect()
     }
 
-    pub(super) fn router_advertised(&self, key: Key, mac: Option<MacAddress>, said: Said) {
+    pub(super) fn router_advertised(&self, key: Key, mac: Option<MacAddress>, said: AdvertisedLink) {
         if let Some(mac) = mac {
             self.advertised_router(key, mac);
         }
@@ -38,14 +38,14 @@ impl Nd {
             return;
         }
         let count = known.map_or(0, |old| old.count) + 1;
-        self.routers.borrow_mut().insert(key, Heard { said, at: now, count });
+        self.routers.borrow_mut().insert(key, ReceivedAdvertisement { said, at: now, count });
         if known.is_none_or(|old| old.said != said) {
             self.compare(key, &said);
         }
     }
 
-    /// RFC 4861 6.2.7: routers of a link that contradict each other leave hosts with whichever spoke last.
-    fn compare(&self, (interface, from): Key, said: &Said) {
+    /// RFC 4861 6.2.7: routers of a link that contradict each other leave hosts with the last router's values.
+    fn compare(&self, (interface, from): Key, said: &AdvertisedLink) {
         let ours = self.ra_config(interface);
         if ours.suppressed() || self.is_host(interface) {
             return;

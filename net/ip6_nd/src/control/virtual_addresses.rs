@@ -11,7 +11,7 @@ use shoal_wire::nd::NaFlags;
 use super::Nd;
 use crate::NdError;
 use crate::counters::Kind;
-use crate::frame::{self, Way};
+use crate::frame::{self, MessageRoute};
 
 impl Nd {
     /// Takes what is sent to groups on an interface, and reports so at once, all in one report (RFC 3810). Those who ask for the same
@@ -77,7 +77,7 @@ impl Nd {
 
     /// Tells all nodes of a link which MAC address goes with a virtual address (RFC 9568 8.2.2).
     pub fn announce_virtual(&self, interface: SwIfIndex, address: Ipv6Addr, mac: MacAddress) -> bool {
-        let way = Way::to_group(mac, address, ALL_NODES);
+        let way = MessageRoute::to_group(mac, address, ALL_NODES);
         let frame = frame::advertisement(&way, address, NaFlags::ROUTER | NaFlags::OVERRIDE);
         let sent = frame.is_some_and(|bytes| self.send(interface, &bytes));
         if sent {

@@ -8,7 +8,7 @@ use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 use shoal_wire::nd::{NaFlags, NeighborAdvertisement};
 
-use super::receive::{Eyes, Headers, Told, Wrong, check_mac, wrong};
+use super::receive::{Headers, ReceiveContext, Rejection, ReportThrottle, check_mac, wrong};
 use crate::counters::Kind;
 use crate::fact::Fact;
 
@@ -64,13 +64,13 @@ pub struct Trace {
 
 /// Looks at advertisements.
 pub(crate) struct Advertisement {
-    eyes: Eyes,
-    told: Told,
+    eyes: ReceiveContext,
+    told: ReportThrottle,
 }
 
 impl Advertisement {
-    pub(crate) fn new(eyes: Eyes) -> Self {
-        Advertisement { eyes, told: Told::new() }
+    pub(crate) fn new(eyes: ReceiveContext) -> Self {
+        Advertisement { eyes, told: ReportThrottle::new() }
     }
 }
 
@@ -82,7 +82,7 @@ impl PacketNode for Advertisement {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
-        let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
+        let headers = Headers::of(pkt).ok_or(Rejection::TooShort)?;
         let (message, options) = NeighborAdvertisement::check(&headers.ip, headers.message(pkt))?;
         let asked_for = message.flags().contains(NaFlags::SOLICITED);
         let kind = if asked_for { Kind::NeighbourAdvertisement } else { Kind::UnsolicitedAdvertisement };

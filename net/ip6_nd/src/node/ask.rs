@@ -13,7 +13,7 @@ use shoal_neighbor::message::Waiting;
 use shoal_neighbor::throttle::Throttle;
 use shoal_neighbor::{MOST_HELD_EACH, Question};
 
-use super::receive::{Eyes, key};
+use super::receive::{ReceiveContext, key};
 use crate::Link;
 use crate::counters::Kind;
 use crate::frame;
@@ -77,10 +77,10 @@ pub struct Trace {
 /// A neighbour is asked for by packets once in this time and thread; the control plane repeats every second. As for
 /// ARP, one packet that comes soon after a change is to be enough to see it.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// The control plane is told that packets go to a neighbour once in this time and thread.
+/// The control plane learns that packets go to a neighbour once in this time and thread.
 const USED: Duration = Duration::from_millis(100);
 
-/// Whom to ask for, and with which address of ours.
+/// The address to ask for, and which of our addresses to ask with.
 pub(crate) struct Target {
     pub(crate) interface: SwIfIndex,
     pub(crate) next_hop: Ipv6Addr,
@@ -89,20 +89,20 @@ pub(crate) struct Target {
 }
 
 /// Asks, and hands packets to the control plane to keep.
-pub(crate) struct Asker {
-    pub(crate) eyes: Eyes,
+pub(crate) struct Solicitor {
+    pub(crate) eyes: ReceiveContext,
     pub(crate) adjacencies: AdjTable,
     wait: Sender<Waiting<Ipv6Addr>>,
     asked: Throttle,
     used: Throttle,
 }
 
-impl Asker {
-    pub(crate) fn new(eyes: Eyes, adjacencies: AdjTable, wait: Sender<Waiting<Ipv6Addr>>) -> Self {
-        Asker { eyes, adjacencies, wait, asked: Throttle::new(INTERVAL), used: Throttle::new(USED) }
+impl Solicitor {
+    pub(crate) fn new(eyes: ReceiveContext, adjacencies: AdjTable, wait: Sender<Waiting<Ipv6Addr>>) -> Self {
+        Solicitor { eyes, adjacencies, wait, asked: Throttle::new(INTERVAL), used: Throttle::new(USED) }
     }
 
-    /// How often the control plane was told lately on this thread that packets go to a neighbour.
+    /// How often the control plane learnt lately on this thread that packets go to a neighbour.
     pub(crate) fn told_used(&self, interface: SwIfIndex, next_hop: Ipv6Addr, cx: &FrameCx<'_>) -> u32 {
         self.used.hit(cx.thread(), key(interface, next_hop), cx.now())
     }

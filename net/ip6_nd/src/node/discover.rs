@@ -10,12 +10,12 @@ use shoal_adj::{Adj, AdjIndex, AdjKind};
 use shoal_buffer::{Buffer, Frame};
 use shoal_graph::{FrameCx, FrameNode};
 
-use super::ask::{Asker, Target};
 pub use super::ask::{Error, Next};
+use super::ask::{Solicitor, Target};
 use crate::fact::Fact;
 
 /// Asks for next hops.
-pub(crate) struct Discover(pub(crate) Asker);
+pub(crate) struct Discover(pub(crate) Solicitor);
 
 impl Discover {
     fn one(&self, mut buffer: Buffer, cx: &mut FrameCx<'_>) {
@@ -33,7 +33,7 @@ impl Discover {
             // The neighbour answered between the lookup and here.
             (AdjKind::Rewrite, _) => {
                 cx.count(Error::Resolved, 1);
-                Asker::rewrite(buffer, adj.link(), cx);
+                Solicitor::rewrite(buffer, adj.link(), cx);
             }
             _ => cx.drop(buffer, Error::NonArpAdj),
         }
@@ -49,7 +49,7 @@ impl Discover {
         }
         cx.cache().packet(&mut buffer).meta_mut().adj = way.0;
         cx.count(Error::Stale, 1);
-        Asker::rewrite(buffer, adj.link(), cx);
+        Solicitor::rewrite(buffer, adj.link(), cx);
     }
 }
 

@@ -8,11 +8,11 @@ use shoal_buffer::{Buffer, Frame};
 use shoal_graph::{FrameCx, FrameNode};
 use shoal_wire::Ip6Header;
 
-use super::ask::{Asker, Target};
 pub use super::ask::{Error, Next};
+use super::ask::{Solicitor, Target};
 
 /// Asks for destinations.
-pub(crate) struct Glean(pub(crate) Asker);
+pub(crate) struct Glean(pub(crate) Solicitor);
 
 impl Glean {
     fn one(&self, mut buffer: Buffer, cx: &mut FrameCx<'_>) {

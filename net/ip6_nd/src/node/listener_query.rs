@@ -9,7 +9,7 @@ use shoal_graph::{Cx, PacketNode};
 use shoal_wire::ip6_address::is_link_local;
 use shoal_wire::mld::{HOP_LIMIT, MldQuery};
 
-use super::receive::{Eyes, Headers, Told, Wrong};
+use super::receive::{Headers, ReceiveContext, Rejection, ReportThrottle};
 use crate::fact::Fact;
 
 /// Where a packet goes next.
@@ -38,10 +38,10 @@ pub enum Error {
     Congested,
 }
 
-impl From<Wrong> for Error {
-    fn from(wrong: Wrong) -> Self {
+impl From<Rejection> for Error {
+    fn from(wrong: Rejection) -> Self {
         match wrong {
-            Wrong::NotEthernet | Wrong::NotEnabled => Error::NotEnabled,
+            Rejection::NotEthernet | Rejection::NotEnabled => Error::NotEnabled,
             _ => Error::TooShort,
         }
     }
@@ -57,13 +57,13 @@ pub struct Trace {
 
 /// Looks at queries.
 pub(crate) struct ListenerQuery {
-    eyes: Eyes,
-    told: Told,
+    eyes: ReceiveContext,
+    told: ReportThrottle,
 }
 
 impl ListenerQuery {
-    pub(crate) fn new(eyes: Eyes) -> Self {
-        ListenerQuery { eyes, told: Told::new() }
+    pub(crate) fn new(eyes: ReceiveContext) -> Self {
+        ListenerQuery { eyes, told: ReportThrottle::new() }
     }
 }
 
@@ -75,7 +75,7 @@ impl PacketNode for ListenerQuery {
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
-        let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
+        let headers = Headers::of(pkt).ok_or(Rejection::TooShort)?;
         let from = headers.ip.src();
         // RFC 3810 6.2. The router alert is for routers on the way, and there is none: it is not asked for here.
         if headers.ip.hop_limit() != HOP_LIMIT || !is_link_local(from) {

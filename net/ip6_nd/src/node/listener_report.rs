@@ -11,7 +11,7 @@ use shoal_graph::{Cx, PacketNode};
 use shoal_wire::ip6_address::is_link_local;
 use shoal_wire::mld::HOP_LIMIT;
 
-use super::receive::{Eyes, Headers};
+use super::receive::{Headers, ReceiveContext};
 use crate::counters::Kind;
 
 /// Where a packet goes next.
@@ -43,7 +43,7 @@ pub struct Trace {
 
 /// Counts reports.
 pub(crate) struct ListenerReport {
-    pub(crate) eyes: Eyes,
+    pub(crate) eyes: ReceiveContext,
 }
 
 impl PacketNode for ListenerReport {
@@ -57,7 +57,7 @@ impl PacketNode for ListenerReport {
         let headers = Headers::of(pkt).ok_or(Error::TooShort)?;
         let from = headers.ip.src();
         cx.trace(pkt, || Trace { from });
-        // RFC 3810 5.2.13: a station without a link-local address reports from nobody.
+        // RFC 3810 5.2.13: a station without a link-local address reports from the unspecified address.
         if headers.ip.hop_limit() != HOP_LIMIT || !(is_link_local(from) || from.is_unspecified()) {
             return Err(Error::Invalid);
         }

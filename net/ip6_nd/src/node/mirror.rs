@@ -18,7 +18,7 @@ use shoal_interface::SwIfIndex;
 use shoal_wire::nd::{NaFlags, NeighborSolicitation};
 use shoal_wire::{EthernetHeader, Icmp6Type, Ip6Header, IpProtocol, MacAddress};
 
-use super::receive::{Eyes, Told, check_mac};
+use super::receive::{ReceiveContext, ReportThrottle, check_mac};
 use crate::counters::Kind;
 use crate::fact::Fact;
 use crate::frame::{advertisement, answer_in_place, answer_to};
@@ -64,15 +64,15 @@ struct Question {
 
 /// Answers for everybody.
 pub(crate) struct Mirror<const GROUP: bool> {
-    eyes: Eyes,
-    told: Told,
+    eyes: ReceiveContext,
+    told: ReportThrottle,
     fib: FibTables,
     adjacencies: AdjTable,
 }
 
 impl<const GROUP: bool> Mirror<GROUP> {
-    pub(crate) fn new(eyes: Eyes, fib: FibTables, adjacencies: AdjTable) -> Self {
-        Mirror { eyes, told: Told::new(), fib, adjacencies }
+    pub(crate) fn new(eyes: ReceiveContext, fib: FibTables, adjacencies: AdjTable) -> Self {
+        Mirror { eyes, told: ReportThrottle::new(), fib, adjacencies }
     }
 
     /// A solicitation for an address that is none of ours on the link; others are judged where they always are.

@@ -15,14 +15,14 @@ mod router_solicitation;
 mod solicitation;
 
 pub(crate) use advertisement::Advertisement;
-pub(crate) use ask::Asker;
+pub(crate) use ask::Solicitor;
 pub(crate) use discover::Discover;
 pub(crate) use failed::Failed;
 pub(crate) use glean::Glean;
 pub(crate) use listener_query::ListenerQuery;
 pub(crate) use listener_report::ListenerReport;
 pub(crate) use mirror::Mirror;
-pub(crate) use receive::Eyes;
+pub(crate) use receive::ReceiveContext;
 pub(crate) use redirect::Ip6Redirect;
 pub(crate) use router_advertisement::RouterAdvertisement;
 pub(crate) use router_solicitation::RouterSolicitation;

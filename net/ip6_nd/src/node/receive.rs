@@ -19,11 +19,11 @@ use crate::{Link, Links};
 
 /// A fact is passed on a few times in this time and thread: somebody may say it a thousand times.
 const SAME_FACT: Duration = Duration::from_millis(100);
-const NEWS: u32 = 4;
+const EVENT_QUEUE_LEN: u32 = 4;
 
 /// What every message is looked at with.
 #[derive(Clone)]
-pub(crate) struct Eyes {
+pub(crate) struct ReceiveContext {
     pub(crate) interfaces: IfTable,
     pub(crate) links: Links,
     pub(crate) counters: NdCounters,
@@ -32,7 +32,7 @@ pub(crate) struct Eyes {
 
 /// Why a message is not believed. Its counters are each node's own, under the same names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wrong {
+pub(crate) enum Rejection {
     TooShort,
     NotEthernet,
     NotEnabled,
@@ -70,40 +70,40 @@ impl Headers {
 
 /// Whether a link-layer address is one station's. It need not be the frame's source: bonds and virtual routers speak
 /// with one address and receive with another, and RFC 4861 asks for nothing else.
-pub(crate) fn check_mac(option: Option<MacAddress>) -> Result<(), Wrong> {
+pub(crate) fn check_mac(option: Option<MacAddress>) -> Result<(), Rejection> {
     match option {
-        Some(mac) if mac.is_multicast() || mac.is_zero() => Err(Wrong::OptionIsGroup),
+        Some(mac) if mac.is_multicast() || mac.is_zero() => Err(Rejection::OptionIsGroup),
         _ => Ok(()),
     }
 }
 
-impl Eyes {
+impl ReceiveContext {
     /// This router on the link a packet came from, and its station's address there.
     pub(crate) fn link<'g>(
         &'g self,
         rx: SwIfIndex,
         guard: Guard<'g>,
-    ) -> Result<(&'g Link, MacAddress), Wrong> {
+    ) -> Result<(&'g Link, MacAddress), Rejection> {
         let data = self.interfaces.get(rx, guard);
         if !data.flags().has(IfFlags::ETHERNET) {
-            return Err(Wrong::NotEthernet);
+            return Err(Rejection::NotEthernet);
         }
-        Ok((self.links.get(rx, guard).ok_or(Wrong::NotEnabled)?, data.mac()))
+        Ok((self.links.get(rx, guard).ok_or(Rejection::NotEnabled)?, data.mac()))
     }
 }
 
 /// A node's memory of what it has told.
-pub(crate) struct Told(Throttle);
+pub(crate) struct ReportThrottle(Throttle);
 
-impl Told {
+impl ReportThrottle {
     pub(crate) fn new() -> Self {
-        Told(Throttle::new(SAME_FACT))
+        ReportThrottle(Throttle::new(SAME_FACT))
     }
 
     /// Passes a fact on unless that was done often enough just now; `Some` tells whether there was room.
     pub(crate) fn tell(
         &self,
-        eyes: &Eyes,
+        eyes: &ReceiveContext,
         fact: Fact,
         about: impl Hash,
         thread: usize,
@@ -111,7 +111,7 @@ impl Told {
     ) -> Option<bool> {
         let mut hasher = Fold(0);
         about.hash(&mut hasher);
-        if self.0.hit(thread, hasher.finish(), now) >= NEWS {
+        if self.0.hit(thread, hasher.finish(), now) >= EVENT_QUEUE_LEN {
             return None;
         }
         Some(eyes.tell.try_send(fact).is_ok())
@@ -125,7 +125,7 @@ pub(crate) fn key(interface: SwIfIndex, address: Ipv6Addr) -> u64 {
     hasher.finish()
 }
 
-/// A quick hash: the throttle mixes it with the time, so that nobody can make keys collide for long.
+/// A quick hash: the throttle mixes it with the time, so that no sender can make keys collide for long.
 struct Fold(u64);
 
 impl Hasher for Fold {
@@ -145,24 +145,24 @@ impl Hasher for Fold {
 /// Gives a node's errors the counters for what every message may do wrong.
 macro_rules! wrong {
     ($error:ident) => {
-        impl From<$crate::node::receive::Wrong> for $error {
-            fn from(wrong: $crate::node::receive::Wrong) -> Self {
+        impl From<$crate::node::receive::Rejection> for $error {
+            fn from(wrong: $crate::node::receive::Rejection) -> Self {
                 use shoal_wire::nd::NdInvalid;
-                use $crate::node::receive::Wrong;
+                use $crate::node::receive::Rejection;
                 match wrong {
-                    Wrong::TooShort | Wrong::Rule(NdInvalid::Length) => $error::TooShort,
-                    Wrong::NotEthernet => $error::NotEthernet,
-                    Wrong::NotEnabled => $error::NotEnabled,
-                    Wrong::Rule(NdInvalid::HopLimit) => $error::HopLimit,
-                    Wrong::Rule(NdInvalid::Options) | Wrong::OptionIsGroup => $error::Options,
-                    Wrong::Rule(_) => $error::Invalid,
+                    Rejection::TooShort | Rejection::Rule(NdInvalid::Length) => $error::TooShort,
+                    Rejection::NotEthernet => $error::NotEthernet,
+                    Rejection::NotEnabled => $error::NotEnabled,
+                    Rejection::Rule(NdInvalid::HopLimit) => $error::HopLimit,
+                    Rejection::Rule(NdInvalid::Options) | Rejection::OptionIsGroup => $error::Options,
+                    Rejection::Rule(_) => $error::Invalid,
                 }
             }
         }
 
         impl From<shoal_wire::nd::NdInvalid> for $error {
             fn from(rule: shoal_wire::nd::NdInvalid) -> Self {
-                $crate::node::receive::Wrong::Rule(rule).into()
+                $crate::node::receive::Rejection::Rule(rule).into()
             }
         }
     };

@@ -23,7 +23,7 @@ pub enum Next {
     /// The packet goes its way.
     #[node("ip6-rewrite")]
     Rewrite,
-    /// Its sender is told of the better one.
+    /// Its sender gets a redirect to the better one.
     #[node("ip6-lookup")]
     Lookup,
 }
@@ -54,7 +54,7 @@ struct Trace {
     target: Ipv6Addr,
 }
 
-/// Knows who is on a link and who is the next hop.
+/// Knows the stations on a link and the next hops.
 pub(crate) struct Ip6Redirect {
     pub(crate) adjacencies: AdjTable,
     pub(crate) interfaces: IfTable,
@@ -62,8 +62,8 @@ pub(crate) struct Ip6Redirect {
     pub(crate) allowance: Allowance,
 }
 
-/// What a sender is told.
-struct Better {
+/// The redirect to a sender.
+struct BetterHop {
     us: Ipv6Addr,
     sender: Ipv6Addr,
     destination: Ipv6Addr,
@@ -73,10 +73,10 @@ struct Better {
 
 impl Ip6Redirect {
     /// The message to send, when the sender is a neighbour on the link where the next hop is.
-    fn better(&self, pkt: &Packet<'_>, cx: &FrameCx<'_>) -> Option<Result<Better, Error>> {
+    fn better(&self, pkt: &Packet<'_>, cx: &FrameCx<'_>) -> Option<Result<BetterHop, Error>> {
         let ip = pkt.header::<Ip6Header>()?;
         let (sender, destination) = (ip.src(), ip.dst());
-        // Nobody listens on a link that a program feeds.
+        // A link that a program feeds has no listener.
         if self.interfaces.get(pkt.rx(), cx.guard()).flags().has(IfFlags::FED) {
             return None;
         }
@@ -86,7 +86,7 @@ impl Ip6Redirect {
         }
         let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
         let mac = adj.ethernet_rewrite()?.first_chunk().copied().map(MacAddress)?;
-        // An IPv4 neighbour (RFC 8950 the other way round) has no address that the sender could be told.
+        // An IPv4 neighbour (RFC 8950 the other way round) has no address that could go into the redirect.
         let Some(IpAddr::V6(target)) = adj.next_hop() else { return None };
         // A host needs no way to itself.
         if target == sender {
@@ -98,11 +98,11 @@ impl Ip6Redirect {
             return Some(Err(Error::NoLinkLocal));
         }
         let us = link.link_local()?;
-        Some(Ok(Better { us, sender, destination, target, mac }))
+        Some(Ok(BetterHop { us, sender, destination, target, mac }))
     }
 
-    fn message(&self, pkt: &Packet<'_>, better: &Better, cx: &mut FrameCx<'_>) -> Option<Buffer> {
-        let Better { us, sender, destination, target, mac } = *better;
+    fn message(&self, pkt: &Packet<'_>, better: &BetterHop, cx: &mut FrameCx<'_>) -> Option<Buffer> {
+        let BetterHop { us, sender, destination, target, mac } = *better;
         let mut quote = [0; Ip6Header::MIN_MTU];
         let quoted = pkt.copy_to(&mut quote);
         let mut out = [0; Ip6Header::MIN_MTU];
@@ -130,7 +130,7 @@ impl Ip6Redirect {
             Some(Err(why)) => return cx.count(why, 1),
             None => return,
         };
-        let Better { destination, target, .. } = better;
+        let BetterHop { destination, target, .. } = better;
         cx.trace(pkt, || Trace { destination, target });
         // RFC 4861 8.2: limited, together with errors.
         if !self.allowance.take(cx.now()) {

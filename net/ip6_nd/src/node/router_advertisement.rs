@@ -9,9 +9,9 @@ use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 use shoal_wire::nd_options::NdOption;
 
-use super::receive::{Eyes, Headers, Told, Wrong, check_mac, wrong};
+use super::receive::{Headers, ReceiveContext, Rejection, ReportThrottle, check_mac, wrong};
 use crate::counters::Kind;
-use crate::fact::{Fact, MOST_PREFIXES, Said};
+use crate::fact::{AdvertisedLink, Fact, MOST_PREFIXES};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +61,13 @@ pub struct Trace {
 
 /// Looks at router advertisements.
 pub(crate) struct RouterAdvertisement {
-    eyes: Eyes,
-    told: Told,
+    eyes: ReceiveContext,
+    told: ReportThrottle,
 }
 
 impl RouterAdvertisement {
-    pub(crate) fn new(eyes: Eyes) -> Self {
-        RouterAdvertisement { eyes, told: Told::new() }
+    pub(crate) fn new(eyes: ReceiveContext) -> Self {
+        RouterAdvertisement { eyes, told: ReportThrottle::new() }
     }
 }
 
@@ -80,7 +80,7 @@ impl PacketNode for RouterAdvertisement {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
         self.eyes.counters.count_rx(Kind::RouterAdvertisement, cx.thread(), rx);
-        let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
+        let headers = Headers::of(pkt).ok_or(Rejection::TooShort)?;
         let (ra, options) = shoal_wire::nd::RouterAdvertisement::check(&headers.ip, headers.message(pkt))?;
         let mac = options.source_link_layer();
         let mtu = options
@@ -92,7 +92,7 @@ impl PacketNode for RouterAdvertisement {
             .into_iter()
             .filter_map(|o| if let NdOption::PrefixInformation(p) = o { Some(*p) } else { None });
         prefixes.iter_mut().zip(all).for_each(|(place, prefix)| *place = Some(prefix));
-        let said = Said {
+        let said = AdvertisedLink {
             flags: ra.flags(),
             lifetime_secs: ra.router_lifetime_secs(),
             hop_limit: ra.hop_limit(),

@@ -7,7 +7,7 @@ use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::{Cx, PacketNode};
 
-use super::receive::{Eyes, Headers, Told, Wrong, check_mac, wrong};
+use super::receive::{Headers, ReceiveContext, Rejection, ReportThrottle, check_mac, wrong};
 use crate::counters::Kind;
 use crate::fact::Fact;
 
@@ -57,13 +57,13 @@ pub struct Trace {
 
 /// Looks at router solicitations.
 pub(crate) struct RouterSolicitation {
-    eyes: Eyes,
-    told: Told,
+    eyes: ReceiveContext,
+    told: ReportThrottle,
 }
 
 impl RouterSolicitation {
-    pub(crate) fn new(eyes: Eyes) -> Self {
-        RouterSolicitation { eyes, told: Told::new() }
+    pub(crate) fn new(eyes: ReceiveContext) -> Self {
+        RouterSolicitation { eyes, told: ReportThrottle::new() }
     }
 }
 
@@ -76,7 +76,7 @@ impl PacketNode for RouterSolicitation {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
         self.eyes.counters.count_rx(Kind::RouterSolicitation, cx.thread(), rx);
-        let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
+        let headers = Headers::of(pkt).ok_or(Rejection::TooShort)?;
         let from = headers.ip.src();
         cx.trace(pkt, || Trace { from });
         let (_, options) = shoal_wire::nd::RouterSolicitation::check(&headers.ip, headers.message(pkt))?;

@@ -10,8 +10,8 @@ use shoal_interface::SwIfIndex;
 use shoal_wire::MacAddress;
 use shoal_wire::nd::{NaFlags, NeighborSolicitation};
 
-use super::receive::{Eyes, Headers, Told, Wrong, check_mac, wrong};
-use crate::Standing;
+use super::receive::{Headers, ReceiveContext, Rejection, ReportThrottle, check_mac, wrong};
+use crate::AddressState;
 use crate::counters::Kind;
 use crate::fact::Fact;
 use crate::frame::{advertisement, answer_in_place, answer_to};
@@ -74,8 +74,8 @@ pub struct Trace {
 
 /// Looks at solicitations.
 pub(crate) struct Solicitation {
-    eyes: Eyes,
-    told: Told,
+    eyes: ReceiveContext,
+    told: ReportThrottle,
 }
 
 /// What a solicitation asks, after all checks.
@@ -85,8 +85,8 @@ struct Question {
 }
 
 impl Solicitation {
-    pub(crate) fn new(eyes: Eyes) -> Self {
-        Solicitation { eyes, told: Told::new() }
+    pub(crate) fn new(eyes: ReceiveContext) -> Self {
+        Solicitation { eyes, told: ReportThrottle::new() }
     }
 
     fn tell(&self, fact: Fact, about: (SwIfIndex, Ipv6Addr, MacAddress), cx: &Cx<'_, Self>) {
@@ -111,14 +111,14 @@ impl Solicitation {
         let (from, target) = (headers.ip.src(), asked.target);
         if from.is_unspecified() {
             // RFC 4862 5.4.3: somebody wants the address. Our own question may come back to us.
-            if link.own(target) == Some(Standing::Tentative) && headers.from_mac != our_mac {
+            if link.own(target) == Some(AddressState::Tentative) && headers.from_mac != our_mac {
                 let claim = Fact::Claimed { interface: rx, address: target, mac: headers.from_mac };
                 self.tell(claim, (rx, target, headers.from_mac), cx);
             }
         } else if link.is_own(from) {
             return Err(Error::SourceIsLocal);
         } else if !link.is_on_link(from) {
-            // RFC 4861 gives no right to be entered to a source that nobody here would send to.
+            // RFC 4861 gives no right to be entered to a source that this router would not send to.
             return Err(Error::SourceElsewhere);
         }
         let solicited = if from.is_unspecified() { NaFlags::default() } else { NaFlags::SOLICITED };
@@ -126,9 +126,9 @@ impl Solicitation {
             _ if link.virtual_addresses.contains_key(&target) => {
                 NaFlags::ROUTER | NaFlags::OVERRIDE | solicited
             }
-            Some(Standing::Ours) => NaFlags::ROUTER | NaFlags::OVERRIDE | solicited,
+            Some(AddressState::Ours) => NaFlags::ROUTER | NaFlags::OVERRIDE | solicited,
             // RFC 4862 5.4.3, 5.4.5: what is not ours is not answered for.
-            Some(Standing::Tentative | Standing::Duplicate) => return Err(Error::Tentative),
+            Some(AddressState::Tentative | AddressState::Duplicate) => return Err(Error::Tentative),
             // RFC 4861 7.2.4: an answer that is one of many, and that of a proxy, does not override.
             None if link.anycast.contains(&target) => NaFlags::ROUTER | solicited,
             None if link.proxied.contains(&target) && !from.is_unspecified() => NaFlags::ROUTER | solicited,
@@ -150,7 +150,7 @@ impl PacketNode for Solicitation {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
         let rx = pkt.rx();
         self.eyes.counters.count_rx(Kind::NeighbourSolicitation, cx.thread(), rx);
-        let headers = Headers::of(pkt).ok_or(Wrong::TooShort)?;
+        let headers = Headers::of(pkt).ok_or(Rejection::TooShort)?;
         let (message, options) = NeighborSolicitation::check(&headers.ip, headers.message(pkt))?;
         let asked = Question { target: message.target(), mac: options.source_link_layer() };
         let from = headers.ip.src();

@@ -15,7 +15,7 @@ use shoal_wire::{EtherType, EthernetHeader, FromBytes, IntoBytes, Ip6Header, IpP
 pub const US: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 pub const PEER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
 
-/// A router with 2001:db8::1/64 and a link-local address on pg0, both its own already; nothing it said until then is
+/// A router with 2001:db8::1/64 and a link-local address on pg0, both its own already; nothing it sent until then is
 /// left in the port.
 pub fn router() -> (Router, Port) {
     let (mut router, port) = quiet();

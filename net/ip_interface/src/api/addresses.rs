@@ -18,7 +18,7 @@ pub struct IpAddressDump {
     pub is_ipv6: bool,
 }
 
-/// An address of an interface. Link-local ones of IPv6 are told by `sw_interface_ip6_get_link_local_address`.
+/// An address of an interface. Link-local ones of IPv6 are listed by `sw_interface_ip6_get_link_local_address`.
 #[derive(Message)]
 #[message(reply)]
 pub struct IpAddressDetails {

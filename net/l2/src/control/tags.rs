@@ -42,7 +42,7 @@ impl L2 {
         self.note_tags(interface)
     }
 
-    /// Writes what packets are to find of an interface that [`set_pbb`](L2::set_pbb) was told of.
+    /// Writes what packets are to find of an interface after [`set_pbb`](L2::set_pbb).
     pub(super) fn store_pbb(&self, interface: SwIfIndex) -> Result<(), L2Error> {
         let (at, data) = (interface.0 as usize, self.on(interface).pbb.both_ways());
         let mut writer = self.pbb.borrow_mut();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shoal_buffer::{Packet, SwIfIndex};
-use shoal_graph::superpath::{Directs, Plain};
+use shoal_graph::superpath::{DirectingNode, Plain};
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_infra::Guard;
 use shoal_wire::EthernetHeader;
@@ -66,7 +66,7 @@ impl PacketNode for BridgedOutput {
     }
 }
 
-impl Directs for BridgedOutput {
+impl DirectingNode for BridgedOutput {
     type Facts<'g> = (&'g Path, Guard<'g>);
 
     #[inline(always)]

@@ -96,7 +96,7 @@ impl<const END: bool> PacketNode for L2Input<END> {
                     Next::Output
                 }
                 Step::Feature(edge) => Next::To(edge),
-                Step::End | Step::Nobody => Next::BitmapDrop,
+                Step::End | Step::NoFeature => Next::BitmapDrop,
                 Step::Arc => {
                     if let Some(edge) = cx.start_arc(&self.arc, rx, pkt) {
                         Next::To(edge)
@@ -145,7 +145,7 @@ impl Plain for L2Input<false> {
                 Some(OUTPUT)
             }
             // A frame that is cut short has no features.
-            Step::Nobody => Some(BITMAP_DROP),
+            Step::NoFeature => Some(BITMAP_DROP),
             Step::End | Step::Arc | Step::Off => None,
         }
     }

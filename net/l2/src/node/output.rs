@@ -10,7 +10,7 @@ use std::sync::Arc;
 use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, NextNodes};
 use shoal_ethernet::{Tags, VlanTable};
-use shoal_graph::superpath::{Directs, Plain};
+use shoal_graph::superpath::{DirectingNode, Plain};
 use shoal_graph::{Cx, Edge, FeatureArc, PacketNode};
 use shoal_infra::Guard;
 use shoal_interface::{IfTable, SwIfIndex};
@@ -122,7 +122,7 @@ impl<const END: bool> PacketNode for L2Output<END> {
                 Step::End if data.out_edge != 0 => Next::To(Edge(data.out_edge)),
                 Step::End => Next::Interface,
                 Step::Feature(edge) => Next::To(edge),
-                Step::Nobody => Next::BitmapDrop,
+                Step::NoFeature => Next::BitmapDrop,
                 Step::Arc => {
                     if let Some(edge) = cx.start_arc(&self.arc, tx, pkt) {
                         Next::To(edge)
@@ -227,7 +227,7 @@ impl Plain for L2Output<false> {
 }
 
 /// Frames that are cross-connected, on a fused path.
-impl Directs for L2Output<false> {
+impl DirectingNode for L2Output<false> {
     /// What is done to tags, if anything is, and where frames go then.
     type Facts<'g> = (Option<&'g Rewrite>, Edge);
 

@@ -5,7 +5,7 @@ use shoal_buffer::Packet;
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 
-use crate::control::Ways;
+use crate::control::CrossConnects;
 
 /// Where a packet goes next: its paths, or the next feature.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ pub struct Trace {
 
 /// Sends on.
 pub struct L3xcInput<const IP6: bool> {
-    pub(crate) ways: Ways,
+    pub(crate) ways: CrossConnects,
 }
 
 impl<const IP6: bool> PacketNode for L3xcInput<IP6> {

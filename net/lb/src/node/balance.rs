@@ -17,8 +17,8 @@ use shoal_nat::ip6::End;
 use super::encap::{gre4, gre6, ip4, ip6, l3dsr, nat4, nat6};
 use super::{Error, Shared};
 use crate::config::{Config, NO_SOURCE4, NO_SOURCE6};
+use crate::flow_stores::FlowStores;
 use crate::flows::{self, Flows};
-use crate::keeping::Keeping;
 use crate::vip::{Encap, Vip, VipKey};
 
 /// How many nodes there are: all are the same but for their names, and where their packets come from.
@@ -151,7 +151,7 @@ impl<const NODE: usize> Counts for Balance<NODE> {
 
 impl<const NODE: usize> StatefulStagedNode for Balance<NODE> {
     const NAME: &'static str = node(NODE).0;
-    type Feature = Keeping;
+    type Feature = FlowStores;
     type Next = Next;
     type Trace = Trace;
     type Key = Key;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use shoal_buffer::{Flags, Packet};
 use shoal_nat::icmp::Quoted;
 use shoal_nat::ip6::End;
-use shoal_nat::{Ip6Seen, Kind, Rewrite, Seen, Sum};
+use shoal_nat::{Ip6Seen, Kind, ParsedPacket, Rewrite, Sum};
 use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol};
 
 use super::Error;
@@ -117,7 +117,7 @@ pub type Place<A> = (A, u16);
 pub fn nat4(pkt: &mut Packet<'_>, end: End, (address, port): Place<Ipv4Addr>) -> Result<(), Error> {
     let sum = Sum::of(pkt);
     let bytes = pkt.data_mut();
-    let seen = Seen::read(bytes).ok_or(Error::Malformed)?;
+    let seen = ParsedPacket::read(bytes).ok_or(Error::Malformed)?;
     let header = usize::from(seen.header);
     let address = address.to_bits();
     let placed = |of| match end {

@@ -13,7 +13,7 @@ use shoal_derive::ErrorCounters;
 use shoal_graph::counter::{Counters, Simple};
 use shoal_infra::Published;
 use shoal_nat::icmp::Fault;
-use shoal_nat::{Flow, Later};
+use shoal_nat::{Flow, LaterFragment};
 use shoal_reassembly::L4;
 
 use crate::config::Config;
@@ -91,7 +91,7 @@ impl Shared {
     #[inline(always)]
     pub(crate) fn flow(&self, is_ip6: bool, pkt: &Packet<'_>) -> Result<Flow, Fault> {
         let words = self.words.get(pkt);
-        let later = (words.is_non_first_fragment != 0).then_some(Later {
+        let later = (words.is_non_first_fragment != 0).then_some(LaterFragment {
             protocol: words.protocol,
             what: words.icmp_type_or_tcp_flags,
             sport: words.src_port,

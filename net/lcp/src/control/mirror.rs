@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use shoal_fib::{Family, Fib, Path, Source, Via};
-use shoal_interface::{HostEvent, HostListener, HostNextHops, HostRoute, HostWay, Resolved, Told};
+use shoal_interface::{EventOrigin, HostEvent, HostListener, HostNextHops, HostRoute, HostWay, Resolved};
 use shoal_neighbor::Families;
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_wire::{IpPrefix, MacAddress};
@@ -49,7 +49,7 @@ pub(super) struct Mirror {
     pub(super) next_hops: HostNextHops,
     /// What the forwarding table has been given.
     pub(super) installed: BTreeMap<Key, Source>,
-    /// Prefixes with routes of which none can be used.
+    /// Prefixes with unusable routes only.
     pub(super) pending: BTreeSet<Key>,
     pub(super) neighbors: BTreeSet<(u32, IpAddr)>,
     pub(super) addresses: BTreeSet<(u32, (IpAddr, u8))>,
@@ -182,7 +182,7 @@ impl Lcp {
     }
 
     /// The kernel says something of a namespace.
-    pub(crate) fn hear(&self, netns: &Option<String>, told: Told, event: HostEvent) {
+    pub(crate) fn hear(&self, netns: &Option<String>, told: EventOrigin, event: HostEvent) {
         self.with(netns, |mirror| mirror.watch.count(told, &event));
         match event {
             HostEvent::Begin(cause) => {
@@ -256,7 +256,13 @@ impl Lcp {
         }
     }
 
-    fn hear_address(&self, netns: &Option<String>, told: Told, heard: (u32, (IpAddr, u8)), present: bool) {
+    fn hear_address(
+        &self,
+        netns: &Option<String>,
+        told: EventOrigin,
+        heard: (u32, (IpAddr, u8)),
+        present: bool,
+    ) {
         let (host_index, address) = heard;
         if group(address.0) {
             return;
@@ -311,7 +317,7 @@ impl Lcp {
     fn hear_neighbor(
         &self,
         netns: &Option<String>,
-        told: Told,
+        told: EventOrigin,
         heard: (u32, IpAddr),
         mac: Option<MacAddress>,
         by_operator: bool,
@@ -347,7 +353,7 @@ impl Lcp {
         }
     }
 
-    fn hear_route(&self, netns: &Option<String>, told: Told, route: HostRoute, present: bool) {
+    fn hear_route(&self, netns: &Option<String>, told: EventOrigin, route: HostRoute, present: bool) {
         let (key, metric) = ((route.table, route.prefix), route.metric);
         if route.table == LOCAL || group(route.prefix.0) {
             return;
@@ -411,16 +417,16 @@ impl Lcp {
         });
         let Some((addresses, neighbors, next_hops, routes)) = gone.flatten() else { return };
         for gone in addresses {
-            self.hear_address(netns, Told::Listed, gone, false);
+            self.hear_address(netns, EventOrigin::Listed, gone, false);
         }
         for gone in neighbors {
-            self.hear_neighbor(netns, Told::Listed, gone, None, false);
+            self.hear_neighbor(netns, EventOrigin::Listed, gone, None, false);
         }
         for key in routes {
             self.decide(netns, key);
         }
         for id in next_hops {
-            self.hear_next_hop(netns, Told::Listed, id, None);
+            self.hear_next_hop(netns, EventOrigin::Listed, id, None);
         }
     }
 

@@ -1,4 +1,4 @@
-//! How well Linux is followed: what it said, what listings found that was not known, and which routes wait.
+//! How well Linux is followed: its messages, what listings found that was not known, and which routes wait.
 // A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
 #![allow(clippy::ref_option)]
 
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use shoal_graph::clock::Time;
-use shoal_interface::{HostEvent, HostRoute, HostWay, ListingCause, Told};
+use shoal_interface::{EventOrigin, HostEvent, HostRoute, HostWay, ListingCause};
 
 use super::routes::Key;
 use super::*;
@@ -105,9 +105,9 @@ impl Watch {
         }
     }
 
-    /// Counts what is said.
-    pub fn count(&mut self, told: Told, event: &HostEvent) {
-        if told == Told::Listed {
+    /// Counts the messages.
+    pub fn count(&mut self, told: EventOrigin, event: &HostEvent) {
+        if told == EventOrigin::Listed {
             if let Some(last) = &mut self.last
                 && !matches!(event, HostEvent::Begin(_) | HostEvent::End)
             {
@@ -133,8 +133,8 @@ impl Watch {
     }
 
     /// Whether a difference in what is told counts.
-    pub fn is_check(&self, told: Told) -> bool {
-        told == Told::Listed && self.checks().is_some()
+    pub fn is_check(&self, told: EventOrigin) -> bool {
+        told == EventOrigin::Listed && self.checks().is_some()
     }
 
     /// A listing that must find nothing new has found something.
@@ -265,13 +265,13 @@ impl Lcp {
         });
         let (metric, lacks) = best.flatten()?;
         let waits_for = match lacks {
-            Lack::Images(all) => {
+            MissingPart::Images(all) => {
                 let names: Vec<String> = all.into_iter().map(|i| self.host_name(&netns, i)).collect();
                 format!("an image of this router: {} is none", names.join(", "))
             }
-            Lack::NextHop(id) => format!("next hop {id}, which Linux has not named"),
-            Lack::Plain => "a next hop without encapsulation that is up".into(),
-            Lack::Nothing => "the forwarding table, which has refused it".into(),
+            MissingPart::NextHop(id) => format!("next hop {id}, which Linux has not named"),
+            MissingPart::Plain => "a next hop without encapsulation that is up".into(),
+            MissingPart::Nothing => "the forwarding table, which has refused it".into(),
         };
         Some(PendingRoute { netns, key, metric, waits_for })
     }
@@ -313,7 +313,7 @@ impl Lcp {
 }
 
 /// What a route lacks.
-pub(super) enum Lack {
+pub(super) enum MissingPart {
     /// Images: the kernel's numbers of the interfaces it leaves by.
     Images(BTreeSet<u32>),
     /// The next hop that it names by number.
@@ -325,14 +325,14 @@ pub(super) enum Lack {
 }
 
 impl mirror::Mirror {
-    fn lacks(&self, route: &HostRoute) -> Lack {
+    fn lacks(&self, route: &HostRoute) -> MissingPart {
         if let Some(id) = route.next_hop_id.filter(|id| !self.next_hops.contains(*id)) {
-            return Lack::NextHop(id);
+            return MissingPart::NextHop(id);
         }
         match &*self.way(route) {
-            HostWay::Via(paths) if paths.is_empty() => Lack::Plain,
-            HostWay::Via(paths) => Lack::Images(paths.iter().map(|path| path.host_index).collect()),
-            _ => Lack::Nothing,
+            HostWay::Via(paths) if paths.is_empty() => MissingPart::Plain,
+            HostWay::Via(paths) => MissingPart::Images(paths.iter().map(|path| path.host_index).collect()),
+            _ => MissingPart::Nothing,
         }
     }
 }

@@ -2,7 +2,7 @@
 // A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
 #![allow(clippy::ref_option)]
 
-use shoal_interface::{HostNextHop, HostRoute, Told};
+use shoal_interface::{EventOrigin, HostNextHop, HostRoute};
 use shoal_module::cli::Pace;
 
 use super::netlink::{Difference, Subject};
@@ -17,7 +17,7 @@ impl Lcp {
     pub(super) fn hear_next_hop(
         &self,
         netns: &Option<String>,
-        told: Told,
+        told: EventOrigin,
         id: u32,
         hop: Option<HostNextHop>,
     ) {

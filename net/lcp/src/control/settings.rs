@@ -115,12 +115,13 @@ impl Lcp {
         self.types.borrow().iter().copied().collect()
     }
 
-    /// Whether the kernel is told of addresses that an interface borrows.
+    /// Whether addresses that an interface borrows are passed on to the kernel.
     pub fn sync_unnumbered(&self) -> Sync {
         self.sync_unnumbered.get()
     }
 
-    /// Tells the kernel of addresses that interfaces borrow from now on, or no longer; where it is told of addresses at all.
+    /// Passes addresses that interfaces borrow on to the kernel from now on, or no longer; where addresses are passed
+    /// on at all.
     pub fn set_sync_unnumbered(&self, sync: Sync) {
         self.sync_unnumbered.set(sync);
         let all: Vec<SwIfIndex> = self.pairs.borrow().keys().copied().collect();

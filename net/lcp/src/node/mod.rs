@@ -2,12 +2,12 @@
 
 mod osi;
 mod other;
+mod packet_owner;
 mod to_host;
-mod which;
 mod xc;
 
 pub(crate) use osi::{Osi, Protocols};
 pub(crate) use other::Other;
+pub(crate) use packet_owner::{ArpReplies, Decide, Ip4Local, Ip4Punt, Ip6Groups, Ip6Local, Ip6Punt};
 pub(crate) use to_host::ToHost;
-pub(crate) use which::{ArpReplies, Decide, Ip4Local, Ip4Punt, Ip6Groups, Ip6Local, Ip6Punt};
 pub(crate) use xc::Xc;

@@ -11,7 +11,7 @@ use shoal_infra::Guard;
 use shoal_interface::{IfFlags, IfTable};
 use shoal_wire::{EtherType, EthernetHeader, IntoBytes, Ip4Header, Ip6Header, MacAddress};
 
-use super::which::{Decide, Whose};
+use super::packet_owner::{Decide, PacketOwner};
 use crate::peers::Peers;
 
 /// Where a packet goes next.
@@ -139,18 +139,18 @@ impl<D: Decide> ToHost<D> {
         // Linux asks for no neighbours on an interface without Ethernet.
         let frames =
             D::TYPE != EtherType::ARP || self.interfaces.get(host, guard).flags().has(IfFlags::ETHERNET);
-        let whose = if frames { self.decide.whose(&pkt) } else { Whose::Ours };
+        let whose = if frames { self.decide.whose(&pkt) } else { PacketOwner::Ours };
         cx.trace(&pkt, || Trace {
             rx: rx.0,
             host: host.0,
             whose: match whose {
-                Whose::Ours => "not for the host",
-                Whose::Host => "for the host",
-                Whose::Both => "shown to the host",
+                PacketOwner::Ours => "not for the host",
+                PacketOwner::Host => "for the host",
+                PacketOwner::Both => "shown to the host",
             },
         });
-        let received = if whose == Whose::Ours { None } else { self.received(&mut pkt, rx, guard) };
-        if whose == Whose::Host {
+        let received = if whose == PacketOwner::Ours { None } else { self.received(&mut pkt, rx, guard) };
+        if whose == PacketOwner::Host {
             match self.address(&mut pkt, (rx, host), received, guard) {
                 Ok(()) => {
                     cx.count(Error::ToHost, 1);
@@ -160,7 +160,7 @@ impl<D: Decide> ToHost<D> {
             }
             return;
         }
-        if whose == Whose::Both {
+        if whose == PacketOwner::Both {
             self.show(&pkt, (rx, host), received, cx);
         }
         let edge = cx.next_feature(&mut pkt);

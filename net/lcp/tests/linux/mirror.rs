@@ -6,11 +6,11 @@ use super::*;
 
 /// Tells what the kernel would say of the namespace of images.
 fn hear(router: &Router, events: impl IntoIterator<Item = HostEvent>) {
-    hear_as(router, Told::Announced, events);
+    hear_as(router, EventOrigin::Announced, events);
 }
 
-fn hear_as(router: &Router, told: Told, events: impl IntoIterator<Item = HostEvent>) {
-    let said = router.get::<Said>();
+fn hear_as(router: &Router, told: EventOrigin, events: impl IntoIterator<Item = HostEvent>) {
+    let said = router.get::<FakeHost>();
     let hear = said.1.borrow();
     events.into_iter().for_each(|event| hear.as_ref().unwrap()(told, event));
 }
@@ -79,7 +79,7 @@ fn routes_that_name_a_next_hop_follow_it_and_go_with_it() {
     let path = |a: &str| Path::next_hop(a.parse::<IpAddr>().unwrap(), phy.index());
     let (to4, to6) = ("198.51.100.0/24", "2001:db8:5::/48");
     let silent = || HostWay::Via(Vec::new());
-    // The number is told after the route, which waits.
+    // The number comes after the route, which waits.
     hear(&router, [by(to4, 1, silent())]);
     assert!(!given(&router, to4, &[path("10.0.0.7")]));
     hear(&router, [one(1, "10.0.0.7"), one(2, "10.0.0.8")]);
@@ -262,14 +262,14 @@ fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
 
     // An audit that finds all as it was.
     assert_eq!(run(&router, "lcp audit", "").unwrap().to_text(), "");
-    assert!(router.get::<Said>().0.borrow().contains(&"audit".to_string()));
+    assert!(router.get::<FakeHost>().0.borrow().contains(&"audit".to_string()));
     let all = |more: Vec<HostEvent>| {
         let begin = HostEvent::Begin(ListingCause::Audit);
         [begin, there(kept, via("10.0.0.7"))].into_iter().chain(more).chain([HostEvent::End])
     };
     let same =
         vec![there(gone, via("10.0.0.7")), there(other, via("fe80::7")), there("192.0.2.0/24", by_eth9)];
-    hear_as(&router, Told::Listed, all(same));
+    hear_as(&router, EventOrigin::Listed, all(same));
     assert_eq!(lcp.drift().len(), 1, "the route that names next hop 5 is not in the list: {:?}", lcp.drift());
     assert!(
         run(&router, "show lcp drift", "")
@@ -279,7 +279,11 @@ fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
     );
 
     // One that finds a route gone, one another, and one that was not known.
-    hear_as(&router, Told::Listed, all(vec![there(other, via("fe80::8")), there(new, via("fe80::7"))]));
+    hear_as(
+        &router,
+        EventOrigin::Listed,
+        all(vec![there(other, via("fe80::8")), there(new, via("fe80::7"))]),
+    );
     let told = run(&router, "show lcp drift", "").unwrap().to_text();
     for line in [
         "route 2001:db8:1::/48 table 254 metric 20 was another",
@@ -302,7 +306,7 @@ fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
     // What is only announced, and what a listing after a start says, is no difference.
     hear_as(
         &router,
-        Told::Listed,
+        EventOrigin::Listed,
         [HostEvent::Begin(ListingCause::Start), there(kept, via("10.0.0.9")), HostEvent::End],
     );
     assert_eq!(lcp.drift().len(), 5);

@@ -8,7 +8,7 @@ use shoal_buffer::{Flags, Packet};
 use shoal_derive::NextNodes;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_ip4::IcmpError;
-use shoal_translate46::{ICMP6, Kind, Seen, carried4, read4};
+use shoal_translate46::{ICMP6, Kind, ParsedPacket, carried4, read4};
 use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol};
 
 use super::fragment::Cut;
@@ -31,7 +31,7 @@ pub enum Next {
     /// The same, to a next hop that is set.
     #[node("ip6-rewrite")]
     Rewrite,
-    /// Its sender is told why it does not go on.
+    /// Its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// It is for no customer.
@@ -48,7 +48,7 @@ pub(super) const ICMP_HEADER: usize = 8;
 
 /// The customer's port in a packet from the Internet: its destination's, an echo's identifier, or, of an ICMP error, the source
 /// port of the packet it carries, which the customer sent.
-pub(super) fn customers_port(seen: &Seen<Ipv4Addr>, bytes: &[u8]) -> Result<u16, Error> {
+pub(super) fn customers_port(seen: &ParsedPacket<Ipv4Addr>, bytes: &[u8]) -> Result<u16, Error> {
     match seen.kind {
         Kind::Tcp | Kind::Udp | Kind::Query => Ok(seen.ends.dport),
         Kind::Error => {
@@ -67,7 +67,7 @@ pub(super) struct ToCustomer<'c> {
     /// Its domain.
     pub domain: &'c Domain,
     /// What the packet is.
-    pub seen: Seen<Ipv4Addr>,
+    pub seen: ParsedPacket<Ipv4Addr>,
     /// The customer's IPv6 address.
     pub customer: Ipv6Addr,
     /// The customer's port.

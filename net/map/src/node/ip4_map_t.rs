@@ -8,7 +8,9 @@ use shoal_buffer::{Flags, Packet};
 use shoal_derive::NextNodes;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_ip4::IcmpError;
-use shoal_translate46::{Ends, How, Kind, LEAST_MTU, Seen, Sum, carried4, error_to6, to6, too_long4};
+use shoal_translate46::{
+    Ends, HeaderFields, Kind, LEAST_MTU, ParsedPacket, Sum, carried4, error_to6, to6, too_long4,
+};
 
 use super::ip4_map::{ICMP_HEADER, ToCustomer, to_customer};
 use super::{Error, Shared, TX, Trace, clamp, class, is_tcp, replace};
@@ -24,7 +26,7 @@ pub enum Next {
     /// The same, to a next hop that is set.
     #[node("ip6-rewrite")]
     Rewrite,
-    /// It has come too far: its sender is told.
+    /// It has come too far: its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// It is for no customer.
@@ -36,7 +38,7 @@ pub struct Ip4MapT {
     pub(crate) shared: Arc<Shared>,
 }
 
-fn ends(seen: &Seen<Ipv4Addr>, src: Ipv6Addr, dst: Ipv6Addr) -> Ends<Ipv6Addr> {
+fn ends(seen: &ParsedPacket<Ipv4Addr>, src: Ipv6Addr, dst: Ipv6Addr) -> Ends<Ipv6Addr> {
     Ends { src, dst, sport: seen.ends.sport, dport: seen.ends.dport }
 }
 
@@ -44,7 +46,7 @@ impl Ip4MapT {
     fn translate(
         pkt: &mut Packet<'_>,
         (config, domain): (&Config, &Domain),
-        seen: &Seen<Ipv4Addr>,
+        seen: &ParsedPacket<Ipv4Addr>,
         customer: Ipv6Addr,
     ) -> Result<(), Error> {
         let settings = &config.settings;
@@ -54,7 +56,7 @@ impl Ip4MapT {
         let sum = Sum::of(pkt);
         // RFC 7915, 4: what IPv4 allows to fragment this router fragments, as its own, of which no other node takes a hop off.
         let hops = if seen.dont_fragment { seen.hops } else { seen.hops.saturating_sub(1) };
-        let how = How { class: class(settings, seen.class), hops, sum, id: 0 };
+        let how = HeaderFields { class: class(settings, seen.class), hops, sum, id: 0 };
         let total = usize::from(seen.header) + usize::from(seen.payload);
         pkt.truncate(total).ok_or(Error::Malformed)?;
         let to = ends(seen, domain.internet(seen.ends.src), customer);

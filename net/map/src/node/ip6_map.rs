@@ -8,7 +8,7 @@ use shoal_buffer::Packet;
 use shoal_derive::NextNodes;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_ip6::IcmpError;
-use shoal_translate46::{Kind, Seen, carried4, read4};
+use shoal_translate46::{Kind, ParsedPacket, carried4, read4};
 use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol, checksum};
 
 use super::ip4_map::{ICMP_HEADER, TUNNEL_ICMP};
@@ -24,7 +24,7 @@ pub enum Next {
     /// The same, to a next hop that is set.
     #[node("ip4-rewrite")]
     Rewrite,
-    /// Its sender is told that it may not send it.
+    /// Its sender gets an error: it may not send it.
     #[node("ip6-icmp-error")]
     IcmpError,
     /// It is from no customer.
@@ -37,7 +37,7 @@ pub struct Ip6Map {
 }
 
 /// The customer's port in a packet to the Internet.
-fn customers_port(seen: &Seen<Ipv4Addr>, bytes: &[u8]) -> Result<u16, Error> {
+fn customers_port(seen: &ParsedPacket<Ipv4Addr>, bytes: &[u8]) -> Result<u16, Error> {
     match seen.kind {
         Kind::Tcp | Kind::Udp | Kind::Query => Ok(seen.ends.sport),
         // The customer was to receive the packet that its error is about.
@@ -72,7 +72,7 @@ impl Ip6Map {
         let first = seen.is_first();
         let port = if domain.needs_port() && first { customers_port(&seen, inner)? } else { seen.ends.sport };
         cx.trace(pkt, || Trace { domain: index, port });
-        // Of later fragments the port is not known: nothing can be said of them where customers share an address.
+        // Of later fragments the port is not known: they cannot be checked where customers share an address.
         let is_checked = settings.security_check && (first || !domain.needs_port());
         if is_checked && !is_genuine(domain, ip6.src(), src, port)
             || (!first && settings.security_check_fragments && domain.needs_port())
@@ -96,7 +96,8 @@ impl Ip6Map {
         Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }
 
-    /// An error about a tunnel's packet is told to the sender of the packet in the tunnel, from the address that is set.
+    /// An error about a tunnel's packet is sent to the sender of the packet in the tunnel, from the address that is
+    /// set.
     fn relay(pkt: &mut Packet<'_>, settings: &Settings) -> Result<(), Error> {
         const CARRIED: usize = Ip6Header::LEN + ICMP_HEADER;
         let source = settings.icmp_source.ok_or(Error::IcmpRelay)?;

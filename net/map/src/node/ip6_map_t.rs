@@ -8,7 +8,9 @@ use shoal_buffer::{Flags, Packet};
 use shoal_derive::NextNodes;
 use shoal_graph::{Cx, Edge, PacketNode};
 use shoal_ip6::IcmpError;
-use shoal_translate46::{Ends, How, Kind, Seen, Sum, carried6, error_to4, read6, to4, too_long6};
+use shoal_translate46::{
+    Ends, HeaderFields, Kind, ParsedPacket, Sum, carried6, error_to4, read6, to4, too_long6,
+};
 use shoal_wire::Ip6Header;
 
 use super::ip4_map::ICMP_HEADER;
@@ -25,7 +27,7 @@ pub enum Next {
     /// The same, to a next hop that is set.
     #[node("ip4-rewrite")]
     Rewrite,
-    /// Its sender is told why it does not go on.
+    /// Its sender gets an error.
     #[node("ip6-icmp-error")]
     IcmpError,
     /// It is from no customer.
@@ -40,13 +42,13 @@ pub struct Ip6MapT {
 /// A customer's packet.
 struct Customers<'a> {
     domain: &'a Domain,
-    seen: &'a Seen<Ipv6Addr>,
+    seen: &'a ParsedPacket<Ipv6Addr>,
     /// Of an ICMP error: the packet it is about.
-    carried: Option<Seen<Ipv6Addr>>,
+    carried: Option<ParsedPacket<Ipv6Addr>>,
     port: u16,
 }
 
-fn ends(seen: &Seen<Ipv6Addr>, src: Ipv4Addr, dst: Ipv4Addr) -> Ends<Ipv4Addr> {
+fn ends(seen: &ParsedPacket<Ipv6Addr>, src: Ipv4Addr, dst: Ipv4Addr) -> Ends<Ipv4Addr> {
     Ends { src, dst, sport: seen.ends.sport, dport: seen.ends.dport }
 }
 
@@ -83,7 +85,7 @@ impl Customers<'_> {
         let sum = Sum::of(pkt);
         // The router that forwards it takes one hop off.
         let id = pkt.number() as u16;
-        let how = How { class: class(settings, seen.class), hops: seen.hops, sum, id };
+        let how = HeaderFields { class: class(settings, seen.class), hops: seen.hops, sum, id };
         let total = usize::from(seen.header) + usize::from(seen.payload);
         pkt.truncate(total).ok_or(Error::Malformed)?;
         let to = ends(seen, src, domain.of_internet(seen.ends.dst));

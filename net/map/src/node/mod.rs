@@ -19,7 +19,7 @@ use shoal_graph::counter::{Combined, Counters};
 use shoal_infra::{Guard, Published};
 use shoal_nat::mss;
 use shoal_reassembly::L4;
-use shoal_translate46::{Fault, Kind, Seen};
+use shoal_translate46::{Fault, Kind, ParsedPacket};
 
 use crate::config::{Config, Settings};
 use crate::domain::Domain;
@@ -162,7 +162,7 @@ pub(crate) fn class(settings: &Settings, class: u8) -> u8 {
 }
 
 /// Ports of a fragment that is not the first, which shallow reassembly has left.
-pub(crate) fn later<A>(shared: &Shared, pkt: &Packet<'_>, seen: &mut Seen<A>) -> Result<(), Error> {
+pub(crate) fn later<A>(shared: &Shared, pkt: &Packet<'_>, seen: &mut ParsedPacket<A>) -> Result<(), Error> {
     if seen.is_first() {
         return Ok(());
     }
@@ -174,7 +174,7 @@ pub(crate) fn later<A>(shared: &Shared, pkt: &Packet<'_>, seen: &mut Seen<A>) ->
     Ok(())
 }
 
-/// Whether a source is a customer who has this address and port.
+/// Whether a source is the customer that has this address and port.
 pub(crate) fn is_genuine(domain: &Domain, src: Ipv6Addr, address: Ipv4Addr, port: u16) -> bool {
     domain.parameters.ip4.contains(address)
         && domain.is_served(port)
@@ -197,7 +197,7 @@ pub(crate) fn clamp(settings: &Settings, pkt: &mut Packet<'_>, at: usize) {
 }
 
 /// Whether a packet's first bytes are those of TCP.
-pub(crate) fn is_tcp<A>(seen: &Seen<A>) -> bool {
+pub(crate) fn is_tcp<A>(seen: &ParsedPacket<A>) -> bool {
     seen.kind == Kind::Tcp && seen.is_first()
 }
 

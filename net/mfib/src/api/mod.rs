@@ -49,7 +49,7 @@ pub fn retval(error: &MfibError) -> Retval {
     }
 }
 
-/// An entry's packets as clients are told them: with a source both addresses count.
+/// An entry's packets as clients receive them: with a source both addresses count.
 fn told(prefix: Prefix) -> Mprefix {
     let (group, len, source) = prefix.parts();
     let family = prefix.family();

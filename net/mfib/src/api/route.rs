@@ -9,7 +9,7 @@ use shoal_module::api::{Call, Request};
 use super::retval;
 use crate::{Change, EntryFlags, ItfFlags, Member, Mfib, Prefix, Source};
 
-/// What is said of an entry: any of the bits.
+/// Flags of an entry: any of the bits.
 #[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[value(open)]
 #[entry("MFIB_API_ENTRY_FLAG_NONE", 0)]
@@ -19,7 +19,7 @@ use crate::{Change, EntryFlags, ItfFlags, Member, Mfib, Prefix, Source};
 #[entry("MFIB_API_ENTRY_FLAG_ACCEPT_ALL_ITF", 8)]
 pub struct MfibEntryFlags(pub u32);
 
-/// What is said of an interface of an entry: any of the bits.
+/// Flags of an interface of an entry: any of the bits.
 #[derive(Value, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[value(open)]
 #[entry("MFIB_API_ITF_FLAG_NONE", 0)]
@@ -33,7 +33,7 @@ pub struct MfibItfFlags(pub u32);
 /// An interface of an entry, or the router itself.
 #[derive(Value, Clone, Copy, Debug, PartialEq)]
 pub struct MfibPath {
-    /// What is said of it.
+    /// Its flags.
     pub itf_flags: MfibItfFlags,
     /// Which; of the kind `LOCAL` it is the router itself.
     pub path: FibPath,
@@ -44,7 +44,7 @@ pub struct MfibPath {
 pub struct IpMroute {
     /// The number of its table.
     pub table_id: u32,
-    /// What is said of it.
+    /// Its flags.
     pub entry_flags: MfibEntryFlags,
     /// Nothing: 0.
     pub rpf_id: u32,

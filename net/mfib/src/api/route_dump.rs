@@ -87,7 +87,7 @@ impl Dump for IpMrouteDump {
         let places = all.as_ref().map(|(mfib, index)| mfib.places(family, *index));
         let default = all.iter().map(|_| default_route(table_id, family)).collect::<Vec<_>>();
         let default = default.into_iter().map(|route| IpMrouteDetails { route });
-        // Each is told as it is when its turn comes, if it is still there.
+        // Each is sent as it is when its turn comes, if it is still there.
         default.chain(places.into_iter().flatten().filter_map(move |place| {
             let (mfib, _) = all.as_ref()?;
             Some(IpMrouteDetails { route: route(table_id, &mfib.entry_at(place)?) })

@@ -1,4 +1,4 @@
-//! `mfib_signal_dump`: packets somebody was to be told of.
+//! `mfib_signal_dump`: packets that raised a signal.
 
 use shoal_adj::Family;
 use shoal_fib::Fib;

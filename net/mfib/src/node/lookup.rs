@@ -73,7 +73,7 @@ impl<F: Ip> PacketNode for MfibLookup<F> {
         let found = self.table.find(table, source, group, cx.guard());
         cx.trace(pkt, || Trace { table, entry: found, headers: F::headers(pkt) });
         if F::is_membership(pkt) {
-            // RFC 3376, 4.1.12: a query about a group is sent to the group. Nobody is told of what is wrong with it.
+            // RFC 3376, 4.1.12: a query about a group is sent to the group. No error is sent about it.
             let meta = pkt.meta_mut();
             meta.flags = meta.flags.with(Flags::LINK_MULTICAST);
             return Ok(Next(2, PhantomData));

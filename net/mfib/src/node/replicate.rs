@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use shoal_adj::{AdjIndex, AdjKind, AdjTable};
 use shoal_buffer::{Buffer, Flags, Frame, Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, TraceLine};
-use shoal_graph::{Edge, FrameCx, FrameNode, NextNodes, Taker};
+use shoal_graph::{Edge, FrameCx, FrameNode, NextNodes, ReplicaTarget};
 use shoal_infra::Guard;
 
 use super::mark::Mark;
@@ -69,7 +69,7 @@ pub(crate) struct Replicate<F> {
 
 /// Who takes a packet.
 #[derive(Clone, Copy)]
-enum Who {
+enum ReplicaOwner {
     Local,
     Out(AdjIndex),
 }
@@ -77,23 +77,23 @@ enum Who {
 /// One taker of an entry's packets, and the place behind it.
 #[derive(Clone, Copy)]
 struct Place {
-    who: Who,
+    who: ReplicaOwner,
     entry: u32,
     behind: u32,
 }
 
-impl Taker for Place {
+impl ReplicaTarget for Place {
     type Trace = Trace;
 
     fn address(&self, pkt: &mut Packet<'_>) -> Edge {
         let meta = pkt.meta_mut();
         match self.who {
-            Who::Local => {
-                // Nobody is told of what is wrong with it: RFC 1122, 3.2.2; RFC 4443, 2.4 (e.3).
+            ReplicaOwner::Local => {
+                // No error is sent about it: RFC 1122, 3.2.2; RFC 4443, 2.4 (e.3).
                 meta.flags = meta.flags.with(Flags::LINK_MULTICAST);
                 LOCAL
             }
-            Who::Out(adj) => {
+            ReplicaOwner::Out(adj) => {
                 meta.adj = adj.0;
                 REWRITE
             }
@@ -105,7 +105,7 @@ impl Taker for Place {
     }
 
     fn wants_all(&self) -> bool {
-        matches!(self.who, Who::Local)
+        matches!(self.who, ReplicaOwner::Local)
     }
 }
 
@@ -118,7 +118,7 @@ impl<F: Ip> Replicate<F> {
         guard: Guard<'_>,
     ) -> Option<Place> {
         if from == 0 && entry.local {
-            return Some(Place { who: Who::Local, entry: mark.entry, behind: 1 });
+            return Some(Place { who: ReplicaOwner::Local, entry: mark.entry, behind: 1 });
         }
         if mark.on_link != 0 {
             return None;
@@ -128,7 +128,7 @@ impl<F: Ip> Replicate<F> {
         (first..).zip(places).find_map(|(place, index)| {
             let adj = self.adjacencies.get(*index, guard);
             let goes = adj.kind() == AdjKind::Multicast && adj.tx() != rx;
-            goes.then_some(Place { who: Who::Out(*index), entry: mark.entry, behind: place + 1 })
+            goes.then_some(Place { who: ReplicaOwner::Out(*index), entry: mark.entry, behind: place + 1 })
         })
     }
 

@@ -97,7 +97,7 @@ impl<F: Ip> PacketNode for RewriteMcast<F> {
         let (hops, length) = F::hops_and_length(pkt).ok_or(Error::TooShort)?;
         let ours = pkt.flags().has(Flags::LOCALLY_ORIGINATED);
         if !ours && hops <= 1 {
-            // RFC 1112, 7.2; RFC 4443, 2.4 (e.3): the sender is not told.
+            // RFC 1112, 7.2; RFC 4443, 2.4 (e.3): the sender gets no error.
             return Err(Error::Expired);
         }
         if length > usize::from(adj.mtu) && !fits_in_pieces(pkt, adj.mtu) {

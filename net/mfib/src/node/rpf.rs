@@ -39,7 +39,7 @@ pub(crate) enum Error {
     Drop,
     /// multicast route without a forwarding interface
     #[severity(info)]
-    NobodyListens,
+    NoListener,
     /// interfaces with a packet to signal
     #[severity(info)]
     Signalled,
@@ -86,7 +86,7 @@ impl<F: Ip> PacketNode for MfibRpf<F> {
         }
         self.counter.add(cx.thread(), counted_at(F::FAMILY, mark.entry), 1, pkt.len() as u64);
         if !entry.local && (entry.out.is_empty() || mark.on_link != 0) {
-            return Err(Error::NobodyListens);
+            return Err(Error::NoListener);
         }
         Ok(Next(1, PhantomData))
     }

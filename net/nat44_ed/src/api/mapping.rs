@@ -7,7 +7,7 @@ use shoal_module::api::{Call, Dump, Request};
 
 use super::{ADDR_ONLY, NatConfigFlags, OUT2IN_ONLY, all, nat, of_twice, vrf};
 use crate::{Balanced, Nat44, Spec};
-use shoal_nat44::mapping::{External, Twice};
+use shoal_nat44::mapping::{External, TwiceNat};
 
 fn set(call: &Call, spec: Spec, on: bool) -> Result<(), Retval> {
     let nat = nat(call)?;
@@ -161,7 +161,7 @@ impl Request for Nat44AddDelIdentityMapping {
             external_port: port,
             protocol: if address_only { 0 } else { self.protocol },
             vrf: vrf(self.vrf_id),
-            twice: Twice::No,
+            twice: TwiceNat::No,
             out2in_only: false,
             identity: true,
             pool_address: None,

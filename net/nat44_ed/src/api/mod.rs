@@ -15,7 +15,7 @@ use shoal_module::api::{ApiMessage, ApiPart, Call, Folder};
 pub use shoal_nat::NatConfigFlags;
 
 use crate::Nat44;
-use shoal_nat44::mapping::Twice;
+use shoal_nat44::mapping::TwiceNat;
 
 /// Messages of this crate.
 pub static API: ApiPart = ApiPart {
@@ -87,20 +87,20 @@ const STATIC: u8 = NatConfigFlags::STATIC;
 const EXT_HOST_VALID: u8 = NatConfigFlags::EXT_HOST_VALID;
 
 /// The kind of twice-NAT that flags ask for.
-fn twice(flags: NatConfigFlags) -> Twice {
+fn twice(flags: NatConfigFlags) -> TwiceNat {
     match (flags.has(TWICE_NAT), flags.has(SELF_TWICE_NAT)) {
-        (true, _) => Twice::Always,
-        (_, true) => Twice::OfItself,
-        _ => Twice::No,
+        (true, _) => TwiceNat::Always,
+        (_, true) => TwiceNat::OfItself,
+        _ => TwiceNat::No,
     }
 }
 
 /// The flag of a kind of twice-NAT.
-fn of_twice(twice: Twice) -> u8 {
+fn of_twice(twice: TwiceNat) -> u8 {
     match twice {
-        Twice::No => 0,
-        Twice::Always => TWICE_NAT,
-        Twice::OfItself => SELF_TWICE_NAT,
+        TwiceNat::No => 0,
+        TwiceNat::Always => TWICE_NAT,
+        TwiceNat::OfItself => SELF_TWICE_NAT,
     }
 }
 

@@ -17,7 +17,7 @@ fn flags(purpose: Purpose) -> NatConfigFlags {
     NatConfigFlags(if purpose == Purpose::Twice { TWICE_NAT } else { 0 })
 }
 
-/// Shares an interface's first address, whichever it is, or does so no more.
+/// Shares an interface's first address, also when that changes, or does so no more.
 #[derive(Message)]
 #[message(request)]
 pub struct Nat44AddDelInterfaceAddr {

@@ -7,8 +7,8 @@ use shoal_module::api::{Call, Dump, Request};
 
 use super::{EXT_HOST_VALID, NatConfigFlags, STATIC, TWICE_NAT, all, ip, nat};
 use crate::Nat44;
+use crate::session_direction::Marks;
 use crate::sessions::{Record, TICKS};
-use crate::way::Marks;
 
 /// Ends a session.
 #[derive(Message)]

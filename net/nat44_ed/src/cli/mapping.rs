@@ -8,7 +8,7 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 
 use super::{Endpoint, nat, protocol, refused};
 use crate::{Balanced, Spec};
-use shoal_nat44::mapping::{External, Twice};
+use shoal_nat44::mapping::{External, TwiceNat};
 
 pub(super) const STATIC: Command = Command::new(
     "nat44 add static mapping [tcp | udp | icmp] local <local:ip4-address> [<local-port:u16>] external \
@@ -55,11 +55,11 @@ pub(super) const BACK_END: Command = Command::new(
     back_end,
 );
 
-fn twice(args: &Args) -> Twice {
+fn twice(args: &Args) -> TwiceNat {
     match (args.has("twice-nat"), args.has("self-twice-nat")) {
-        (true, _) => Twice::Always,
-        (_, true) => Twice::OfItself,
-        _ => Twice::No,
+        (true, _) => TwiceNat::Always,
+        (_, true) => TwiceNat::OfItself,
+        _ => TwiceNat::No,
     }
 }
 
@@ -101,7 +101,7 @@ fn identity(control: &Control, args: &Args) -> Result<Output, CliError> {
         external_port: port,
         protocol: protocol(args),
         vrf: args.opt("vrf")?,
-        twice: Twice::No,
+        twice: TwiceNat::No,
         out2in_only: false,
         identity: true,
         pool_address: None,

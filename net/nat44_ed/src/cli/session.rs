@@ -14,9 +14,9 @@ use shoal_nat::Tuple;
 use shoal_nat::tuple::{ICMP, TCP, UDP};
 
 use super::{Endpoint, nat, protocol, refused};
+use crate::session_direction::Marks;
 use crate::sessions::{Record, TICKS};
 use crate::show::{Flow, Proto};
-use crate::way::Marks;
 use crate::{Nat44, Slice};
 
 pub(super) const SHOW: Command = Command::new(

@@ -14,7 +14,7 @@ pub(super) const PLUGIN: Command = Command::new(
     plugin,
 )
 .examples(&["nat44 plugin enable sessions 100000"])
-.doc("`sessions` are those of each worker, 64512 if it is not said. Switched off, all sessions and all that was configured go.");
+.doc("`sessions` are those of each worker, 64512 by default. Switched off, all sessions and all that was configured go.");
 
 pub(super) const INTERFACE: Command = Command::new(
     "set interface nat44 {in <in:interface> | out <out:interface>} ... [output-feature] [del]",

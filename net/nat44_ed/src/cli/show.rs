@@ -10,7 +10,7 @@ use super::nat;
 use crate::config::Timeouts;
 use crate::show::Proto;
 use crate::{Balanced, Purpose, Spec};
-use shoal_nat44::mapping::{External, Twice};
+use shoal_nat44::mapping::{External, TwiceNat};
 
 pub(super) const ADDRESSES: Command =
     Command::new("show nat44 addresses", "Show addresses that hosts share", addresses)
@@ -104,11 +104,11 @@ fn interfaces(control: &Control, _: &Args) -> Text {
     })
 }
 
-fn twice(twice: Twice) -> &'static str {
+fn twice(twice: TwiceNat) -> &'static str {
     match twice {
-        Twice::No => "",
-        Twice::Always => "twice-nat",
-        Twice::OfItself => "self-twice-nat",
+        TwiceNat::No => "",
+        TwiceNat::Always => "twice-nat",
+        TwiceNat::OfItself => "self-twice-nat",
     }
 }
 

@@ -7,9 +7,9 @@ use shoal_nat44::export::Translation;
 use shoal_syslog::{Facility, Message, Severity};
 
 use super::{Nat44, NatError};
+use crate::session_direction::Marks;
 use crate::sessions::{Event, Session};
-use crate::shared::Told;
-use crate::way::Marks;
+use crate::shared::ThreadEvent;
 
 impl Nat44 {
     /// Tells what threads say.
@@ -17,9 +17,9 @@ impl Nat44 {
         let pace = shoal_module::cli::Pace::default();
         while let Ok(told) = self.told.recv().await {
             match told {
-                Told::Session(event, session) => self.log(event, &session),
-                Told::Exhausted(what) => self.export.exhausted(what),
-                Told::Ended => {
+                ThreadEvent::Session(event, session) => self.log(event, &session),
+                ThreadEvent::Exhausted(what) => self.export.exhausted(what),
+                ThreadEvent::Ended => {
                     // A command may end millions.
                     while let Some((event, session)) = self.next_ended() {
                         self.log(event, &session);
@@ -35,13 +35,13 @@ impl Nat44 {
         self.ended.borrow_mut().pop_front()
     }
 
-    /// Has sessions told of that a command has ended, after what threads have told before.
+    /// Logs sessions that a command has ended, after the events of threads.
     pub(super) fn log_later(&self, events: Vec<(Event, Session)>) {
         if events.is_empty() {
             return;
         }
         self.ended.borrow_mut().extend(events);
-        if !self.shared.news.send(Told::Ended) {
+        if !self.shared.news.send(ThreadEvent::Ended) {
             while let Some((event, session)) = self.next_ended() {
                 self.log(event, &session);
             }

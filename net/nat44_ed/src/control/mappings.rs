@@ -6,7 +6,7 @@ use shoal_adj::Family;
 use shoal_interface::SwIfIndex;
 
 use super::{Nat44, NatError};
-use shoal_nat44::mapping::{External, ExternalKey, Local, Mapping, Twice};
+use shoal_nat44::mapping::{External, ExternalKey, Local, Mapping, TwiceNat};
 
 /// A mapping as it is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub struct Spec {
     /// The VRF of the host; `None`: that of hosts by default.
     pub vrf: Option<u32>,
     /// Whether the outside host is hidden.
-    pub twice: Twice,
+    pub twice: TwiceNat,
     /// Whether sessions begin outside only.
     pub out2in_only: bool,
     /// Whether addresses stay what they are.
@@ -61,7 +61,7 @@ pub struct Balanced {
     /// The hosts: address, port, probability, VRF.
     pub locals: Vec<(Ipv4Addr, u16, u8, u32)>,
     /// Whether the outside host is hidden.
-    pub twice: Twice,
+    pub twice: TwiceNat,
     /// Whether sessions begin outside only.
     pub out2in_only: bool,
     /// Seconds that a client keeps its host.
@@ -91,7 +91,7 @@ impl Nat44 {
         if let External::Interface(interface) = spec.external {
             self.interfaces.name(interface)?;
         }
-        if spec.twice != Twice::No && (spec.is_address_only() || spec.identity) {
+        if spec.twice != TwiceNat::No && (spec.is_address_only() || spec.identity) {
             return Err(NatError::Unsupported("twice-nat needs a mapping of a port"));
         }
         if spec.out2in_only && spec.identity {

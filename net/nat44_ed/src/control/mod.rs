@@ -1,17 +1,17 @@
 //! The control plane: on or off, and what all its parts share.
 
 mod interfaces;
-mod keeping;
 mod log;
 mod mappings;
 mod pool;
+mod session_stores;
 mod sessions;
 mod settings;
 
 pub use interfaces::{Side, Sides};
-pub use keeping::Keeping;
 pub use mappings::{Balanced, Spec};
 pub use pool::{Address, OfInterface, Purpose};
+pub use session_stores::SessionStores;
 pub use sessions::{Slice, User};
 pub use settings::Enable;
 pub use shoal_nat44::NatError;
@@ -32,9 +32,9 @@ use shoal_ipfix::Ipfix;
 use shoal_module::{Control, InitError};
 use shoal_nat44::export::Export;
 use shoal_nat44::held::HeldTables;
-use shoal_nat44::news::NewsChannel;
 use shoal_nat44::pool::AddressPool;
 use shoal_nat44::reach::{Outside, Reach};
+use shoal_nat44::session_events::NewsChannel;
 use shoal_nat44::translated::Translated;
 use shoal_reassembly::Reassembly;
 use shoal_syslog::Syslog;
@@ -45,7 +45,7 @@ use crate::node::fast::{BOTH, Fast, IN2OUT, OUT2IN, OUTPUT};
 use crate::node::slow::Slow;
 use crate::node::stage::Nat44Stages;
 use crate::sessions::{Event as SessionEvent, Session};
-use crate::shared::{Shared, Told};
+use crate::shared::{Shared, ThreadEvent};
 use mappings::Static;
 
 /// What threads may tell before the main thread hears it.
@@ -77,18 +77,22 @@ pub struct Nat44 {
     fib: Rc<Fib>,
     translated: Translated,
     shared: Arc<Shared>,
-    keeping: StateKey<Keeping>,
+    keeping: StateKey<SessionStores>,
     held: HeldTables,
     state: RefCell<State>,
     syslog: Rc<Syslog>,
-    told: Receiver<Told>,
-    /// Sessions that commands have ended, of which collectors are still to be told.
+    told: Receiver<ThreadEvent>,
+    /// Sessions that commands have ended, which collectors do not know yet.
     ended: RefCell<VecDeque<(SessionEvent, Session)>>,
     export: Export,
 }
 
 /// Adds the nodes.
-fn add_nodes(graph: &Graph, shared: &Arc<Shared>, keeping: &StateKey<Keeping>) -> Result<(), InitError> {
+fn add_nodes(
+    graph: &Graph,
+    shared: &Arc<Shared>,
+    keeping: &StateKey<SessionStores>,
+) -> Result<(), InitError> {
     let s = || Arc::clone(shared);
     let nodes = [
         ("nat44-in2out-worker-handoff", graph.add_stateful_staged(Fast::<IN2OUT> { shared: s() }, keeping)?),
@@ -132,7 +136,7 @@ impl Nat44 {
             NewsChannel::new(syslog.gate(), tell),
         )?;
         let shared = Arc::new(shared);
-        let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
+        let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
         control.put(Nat44Stages {
             in2out: WithState::new(Fast { shared: Arc::clone(&shared) }, &keeping),

@@ -17,7 +17,7 @@ pub enum Purpose {
     Twice,
 }
 
-/// The first address of an interface, whichever it is.
+/// The first address of an interface, also when that changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct OfInterface {
     /// The interface.
@@ -133,7 +133,7 @@ impl Nat44 {
         self.state.borrow().followed.iter().copied().collect()
     }
 
-    /// Uses the first address of an interface, whichever it is now and later.
+    /// Uses the first address of an interface, now and later.
     ///
     /// # Errors
     /// NAT is off, there is no such interface, or it is used already.

@@ -8,8 +8,8 @@ use shoal_nat::Tuple;
 
 use super::{Nat44, NatError, Purpose};
 use crate::config::ticks_of;
+use crate::session_direction::Marks;
 use crate::sessions::{Record, Sessions, key, tick};
-use crate::way::Marks;
 use shoal_nat44::mapping::Mapping;
 
 /// Places of a worker's table looked at in one go.
@@ -133,7 +133,7 @@ impl Nat44 {
         self.fib.id_of(Family::Ip4, shoal_fib::FibIndex(table)).unwrap_or(table)
     }
 
-    /// Ends the session of exactly this tuple, in whichever direction.
+    /// Ends the session of exactly this tuple, in either direction.
     ///
     /// # Errors
     /// NAT is off, there is no such session or VRF, or a thread does not answer.

@@ -19,7 +19,7 @@ pub struct Enable {
 }
 
 impl Enable {
-    /// Sessions of a worker, if nothing else is said.
+    /// Sessions of a worker, by default.
     pub const SESSIONS: u32 = 63 * 1024;
     /// The most a worker can have.
     pub const MOST: u32 = 1 << 26;

@@ -14,16 +14,16 @@ use shoal_nat::Kind;
 use shoal_nat::icmp::Quoted;
 
 pub use super::next::{BOTH, IN2OUT, Next, OUT2IN, OUTPUT};
-use super::trace::{FastTrace, Found, Key};
+use super::trace::{FastTrace, Key, LookupOutcome};
 use crate::config::{Config, ticks_of};
-use crate::control::Keeping;
+use crate::control::SessionStores;
 use crate::decide::is_from_outside;
 use crate::error::In2outError;
-use crate::owner::Way as Direction;
+use crate::owner::Direction;
 use crate::packet::{SYN, Ticket, clamp, front, is_expiring, key_of, look_up_in, rewrite, seen, table};
-use crate::sessions::{Sessions, Sought, key, tick};
+use crate::session_direction::Marks;
+use crate::sessions::{Query, Sessions, key, tick};
 use crate::shared::Shared;
-use crate::way::Marks;
 
 /// The code of all four nodes.
 pub struct Fast<const WAY: u8> {
@@ -60,7 +60,7 @@ impl<const WAY: u8> Fast<WAY> {
         if is_output(WAY) { pkt.tx() } else { pkt.rx() }
     }
 
-    fn trace(pkt: &Packet<'_>, search: &Sought, found: Found, cx: &Cx<'_, Self>) {
+    fn trace(pkt: &Packet<'_>, search: &Query, found: LookupOutcome, cx: &Cx<'_, Self>) {
         let name = match WAY {
             OUT2IN => "NAT44_OUT2IN_ED_FAST_PATH",
             BOTH => "NAT44_ED_CLASSIFY",
@@ -76,7 +76,7 @@ impl<const WAY: u8> Fast<WAY> {
         &self,
         config: &Config,
         sessions: &mut Sessions,
-        (search, found): (Sought, Found),
+        (search, found): (Query, LookupOutcome),
         mut pkt: Packet<'_>,
         cx: Cx<'_, Self>,
     ) -> Next {
@@ -111,8 +111,8 @@ impl<const WAY: u8> Fast<WAY> {
             None => cx.thread(),
         };
         let thread = owner as u32;
-        if owner != cx.thread() && matches!(found, Found::None) {
-            Self::trace(&pkt, &search, Found::Elsewhere(owner), &cx);
+        if owner != cx.thread() && matches!(found, LookupOutcome::None) {
+            Self::trace(&pkt, &search, LookupOutcome::Elsewhere(owner), &cx);
             *pkt.scratch::<Ticket>() = Ticket { thread, next: 0 };
             return match WAY {
                 OUT2IN => Next::Out2inHandoff,
@@ -139,19 +139,19 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
         BOTH => "nat44-ed-classify",
         _ => "nat44-ed-in2out-output",
     };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Trace = FastTrace;
-    type Key = Sought;
+    type Key = Query;
 
     #[inline(always)]
-    fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, _: &mut Cx<'_, Self>) -> Sought {
+    fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, _: &mut Cx<'_, Self>) -> Query {
         let Some(seen) = seen(self.shared.words, pkt, Self::front(pkt)) else { return Search::default() };
         key_of(&seen, self.table(pkt)).map_or_else(Search::default, |key| sessions.search(key))
     }
 
     #[inline(always)]
-    fn seek(&self, sessions: &mut Sessions, keys: &mut [Sought], _: &mut Cx<'_, Self>) {
+    fn seek(&self, sessions: &mut Sessions, keys: &mut [Query], _: &mut Cx<'_, Self>) {
         sessions.seek(keys);
     }
 
@@ -159,33 +159,57 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
     fn packet(
         &self,
         sessions: &mut Sessions,
-        search: Sought,
+        search: Query,
         pkt: &mut Packet<'_>,
         cx: &mut Cx<'_, Self>,
     ) -> Result<Next, In2outError> {
         let (config, now) = (self.shared.config.load(cx.guard()), cx.now());
         let front = Self::front(pkt);
         let Some(seen) = seen(self.shared.words, pkt, front) else {
-            return Ok(self.aside(config, sessions, (search, Found::None), pkt.reborrow(), cx.aside()));
+            return Ok(self.aside(
+                config,
+                sessions,
+                (search, LookupOutcome::None),
+                pkt.reborrow(),
+                cx.aside(),
+            ));
         };
         let found = match sessions.table() {
             Some(table) => table.find(&search),
             None => None,
         };
         let Some(mut flow) = found else {
-            return Ok(self.aside(config, sessions, (search, Found::None), pkt.reborrow(), cx.aside()));
+            return Ok(self.aside(
+                config,
+                sessions,
+                (search, LookupOutcome::None),
+                pkt.reborrow(),
+                cx.aside(),
+            ));
         };
         let marks = flow.value().marks;
         if is_output(WAY) {
             // That it passed when it came in says nothing of how it goes out.
             if marks.passes_in() {
-                return Ok(self.aside(config, sessions, (search, Found::None), pkt.reborrow(), cx.aside()));
+                return Ok(self.aside(
+                    config,
+                    sessions,
+                    (search, LookupOutcome::None),
+                    pkt.reborrow(),
+                    cx.aside(),
+                ));
             }
         } else if marks.waits_for_output() {
             return Ok(Next::Feature(cx.next_feature(pkt)));
         }
         if flow.age(tick(now)) >= ticks_of(&config.timeouts, flow.value().timeout()) {
-            return Ok(self.aside(config, sessions, (search, Found::TimedOut), pkt.reborrow(), cx.aside()));
+            return Ok(self.aside(
+                config,
+                sessions,
+                (search, LookupOutcome::TimedOut),
+                pkt.reborrow(),
+                cx.aside(),
+            ));
         }
         if !is_output(WAY) && is_expiring(pkt) {
             IcmpError::TTL.ask(pkt);
@@ -214,7 +238,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
         let counter = if outward { in2out } else { out2in };
         counter.add(seen.kind, cx.thread(), interface);
         if cx.tracing() {
-            Self::trace(pkt, &search, Found::Session(handle.index()), cx);
+            Self::trace(pkt, &search, LookupOutcome::Session(handle.index()), cx);
         }
         Ok(Next::Feature(cx.next_feature(pkt)))
     }

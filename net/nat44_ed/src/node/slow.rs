@@ -7,26 +7,26 @@ use shoal_buffer::{Buffer, Frame, SwIfIndex};
 use shoal_derive::NextNodes;
 use shoal_graph::{ErrorCounters, FrameCx, NextNodes, NodeIndex, StatefulFrameNode};
 use shoal_ip4::IcmpError;
-use shoal_nat::{Kind, Seen};
+use shoal_nat::{Kind, ParsedPacket};
 use shoal_nat44::counters::PathCounters;
-use shoal_nat44::news::Exhausted;
+use shoal_nat44::session_events::Exhausted;
 
 use super::fast::{OUT2IN, OUTPUT};
 use super::trace::SlowTrace;
 use crate::config::Config;
-use crate::control::Keeping;
-use crate::decide::{Asked, Verdict, Why};
+use crate::control::SessionStores;
+use crate::decide::{Asked, DropReason, Verdict};
 use crate::error::{In2outError, Out2inError};
 use crate::packet::{Ticket, clamp, front, key_of, look_up_in, rewrite, seen, table};
+use crate::session_direction::Marks;
 use crate::sessions::{Sessions, tick, tuple_of};
 use crate::shared::Shared;
 use crate::show::Flow;
-use crate::way::Marks;
 
 /// Where a packet may go that has come as far as it may.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Its sender is told.
+    /// Its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
 }
@@ -34,31 +34,31 @@ pub enum Next {
 /// The reasons of a direction.
 pub trait Reasons: ErrorCounters + Send + Sync {
     /// Of a decision.
-    fn of(why: Why) -> Self;
+    fn of(why: DropReason) -> Self;
 }
 
 impl Reasons for In2outError {
-    fn of(why: Why) -> Self {
+    fn of(why: DropReason) -> Self {
         match why {
-            Why::OutOfPorts => In2outError::OutOfPorts,
-            Why::IcmpType => In2outError::BadIcmpType,
-            Why::MaxSessions => In2outError::MaxSessions,
-            Why::NonSyn => In2outError::NonSyn,
-            Why::CannotTranslate => In2outError::CannotTranslate,
-            Why::NoTranslation => In2outError::NoTranslation,
+            DropReason::OutOfPorts => In2outError::OutOfPorts,
+            DropReason::IcmpType => In2outError::BadIcmpType,
+            DropReason::MaxSessions => In2outError::MaxSessions,
+            DropReason::NonSyn => In2outError::NonSyn,
+            DropReason::CannotTranslate => In2outError::CannotTranslate,
+            DropReason::NoTranslation => In2outError::NoTranslation,
         }
     }
 }
 
 impl Reasons for Out2inError {
-    fn of(why: Why) -> Self {
+    fn of(why: DropReason) -> Self {
         match why {
-            Why::OutOfPorts => Out2inError::OutOfPorts,
-            Why::IcmpType => Out2inError::BadIcmpType,
-            Why::MaxSessions => Out2inError::MaxSessions,
-            Why::NonSyn => Out2inError::NonSyn,
-            Why::CannotTranslate => Out2inError::CannotTranslate,
-            Why::NoTranslation => Out2inError::NoTranslation,
+            DropReason::OutOfPorts => Out2inError::OutOfPorts,
+            DropReason::IcmpType => Out2inError::BadIcmpType,
+            DropReason::MaxSessions => Out2inError::MaxSessions,
+            DropReason::NonSyn => Out2inError::NonSyn,
+            DropReason::CannotTranslate => Out2inError::CannotTranslate,
+            DropReason::NoTranslation => Out2inError::NoTranslation,
         }
     }
 }
@@ -70,13 +70,13 @@ pub struct Slow<const WAY: u8, E> {
 }
 
 /// What became of a packet.
-pub(super) enum Done {
+pub(super) enum Disposition {
     /// It goes on, translated or not.
     On {
         /// Whether it was translated.
         translated: bool,
     },
-    /// Its sender is told that it came too far.
+    /// Its sender gets an error that it came too far.
     Expired,
 }
 
@@ -97,16 +97,16 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
         let next = *cx.cache().packet(&mut buffer).scratch::<Ticket>();
         let done = match seen {
             Some(seen) => self.judge(&mut buffer, (seen, front), sessions, config, cx),
-            None => Err(Why::CannotTranslate),
+            None => Err(DropReason::CannotTranslate),
         };
         match done {
-            Ok(Done::On { translated }) => {
+            Ok(Disposition::On { translated }) => {
                 if let Some(seen) = seen.filter(|_| translated) {
                     self.counters().add(seen.kind, cx.thread(), interface);
                 }
                 cx.send_to(NodeIndex::from_number(next.next), buffer);
             }
-            Ok(Done::Expired) => {
+            Ok(Disposition::Expired) => {
                 IcmpError::TTL.ask(&mut cx.cache().packet(&mut buffer));
                 cx.send(Next::IcmpError.edge(), buffer);
             }
@@ -119,10 +119,10 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
     }
 
     /// Collectors hear what there was not enough of.
-    fn tell(&self, why: Why, config: &Config, cx: &FrameCx<'_>) {
+    fn tell(&self, why: DropReason, config: &Config, cx: &FrameCx<'_>) {
         let what = match why {
-            Why::OutOfPorts => Exhausted::Ports,
-            Why::MaxSessions => Exhausted::Sessions { most: config.sessions },
+            DropReason::OutOfPorts => Exhausted::Ports,
+            DropReason::MaxSessions => Exhausted::Sessions { most: config.sessions },
             _ => return,
         };
         self.shared.news.exhausted(what, cx.now());
@@ -131,11 +131,11 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
     fn judge(
         &self,
         buffer: &mut Buffer,
-        (seen, front): (Seen, usize),
+        (seen, front): (ParsedPacket, usize),
         sessions: &mut Sessions,
         config: &Config,
         cx: &mut FrameCx<'_>,
-    ) -> Result<Done, Why> {
+    ) -> Result<Disposition, DropReason> {
         let mut pkt = cx.cache().packet(buffer);
         let shared = &*self.shared;
         let table = if WAY == OUTPUT {
@@ -157,25 +157,25 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
         };
         if seen.kind == Kind::Error {
             let translated = asked.icmp_error(sessions, &mut pkt, front, WAY)?;
-            return Ok(Done::On { translated });
+            return Ok(Disposition::On { translated });
         }
         let handle = match Self::session(&asked, sessions) {
             Verdict::Session(handle) => handle,
-            Verdict::Pass => return Ok(Done::On { translated: false }),
+            Verdict::Pass => return Ok(Disposition::On { translated: false }),
             Verdict::Drop(why) => return Err(why),
         };
         if WAY != OUTPUT && pkt.data().get(8).is_some_and(|ttl| *ttl <= 1) {
-            return Ok(Done::Expired);
+            return Ok(Disposition::Expired);
         }
         let (key, peer) = {
-            let table = sessions.table().ok_or(Why::NoTranslation)?;
+            let table = sessions.table().ok_or(DropReason::NoTranslation)?;
             table.touch(handle, tick(cx.now()));
-            let key = *table.key(handle).ok_or(Why::NoTranslation)?;
-            let way = table.get_mut(handle).ok_or(Why::NoTranslation)?;
-            rewrite(way, &seen, &mut pkt, front).ok_or(Why::CannotTranslate)?;
+            let key = *table.key(handle).ok_or(DropReason::NoTranslation)?;
+            let way = table.get_mut(handle).ok_or(DropReason::NoTranslation)?;
+            rewrite(way, &seen, &mut pkt, front).ok_or(DropReason::CannotTranslate)?;
             (key, way.peer)
         };
-        let Some(way) = sessions.way(handle) else { return Err(Why::NoTranslation) };
+        let Some(way) = sessions.way(handle) else { return Err(DropReason::NoTranslation) };
         if seen.kind == Kind::Tcp {
             clamp(config.mss, &seen, &mut pkt, front);
             sessions.tcp(handle, seen.flags, cx.now());
@@ -188,7 +188,7 @@ impl<const WAY: u8, E: Reasons + 'static> Slow<WAY, E> {
             shared.counters.hairpinning.add(cx.thread(), asked.rx.0 as usize, 1);
         }
         Self::trace(&pkt, (tuple_of(&key), way.to()), (seen.protocol, table, other), cx);
-        Ok(Done::On { translated: true })
+        Ok(Disposition::On { translated: true })
     }
 
     /// The packet's session: one that a packet before it has made, or one that is made now.
@@ -230,7 +230,7 @@ impl<const WAY: u8, E: Reasons + 'static> StatefulFrameNode for Slow<WAY, E> {
         OUTPUT => "nat44-ed-in2out-output-slowpath",
         _ => "nat44-ed-in2out-slowpath",
     };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Error = E;
 

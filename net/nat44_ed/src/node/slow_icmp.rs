@@ -5,15 +5,15 @@ use shoal_buffer::Packet;
 use shoal_nat::icmp::{Fault, Quoted};
 
 use super::fast::{OUT2IN, OUTPUT};
-use crate::decide::{Asked, Why};
+use crate::decide::{Asked, DropReason};
 use crate::packet::look_up_in;
+use crate::session_direction::Marks;
 use crate::sessions::{Sessions, key};
-use crate::way::Marks;
 
-fn why(fault: Fault) -> Why {
+fn why(fault: Fault) -> DropReason {
     match fault {
-        Fault::Short | Fault::Checksum => Why::CannotTranslate,
-        Fault::Unsupported => Why::IcmpType,
+        Fault::Short | Fault::Checksum => DropReason::CannotTranslate,
+        Fault::Unsupported => DropReason::IcmpType,
     }
 }
 
@@ -25,13 +25,13 @@ impl Asked<'_> {
         pkt: &mut Packet<'_>,
         front: usize,
         way: u8,
-    ) -> Result<bool, Why> {
+    ) -> Result<bool, DropReason> {
         if !self.seen.first {
-            return Err(Why::IcmpType);
+            return Err(DropReason::IcmpType);
         }
         let header = usize::from(self.seen.header);
         let chained = pkt.is_chained();
-        let bytes = pkt.data().get(front..).ok_or(Why::CannotTranslate)?;
+        let bytes = pkt.data().get(front..).ok_or(DropReason::CannotTranslate)?;
         let total = bytes.get(2..4).and_then(|b| b.first_chunk()).map_or(0, |b| u16::from_be_bytes(*b));
         let whole = (!chained && !self.seen.fragment).then_some(usize::from(total));
         let quoted = match Quoted::read(bytes, header, whole) {
@@ -43,14 +43,14 @@ impl Asked<'_> {
         let Some(entry) = found.and_then(|handle| sessions.way(handle)) else {
             let left = |table| sessions.find(key(tuple.reversed(), quoted.protocol, table)).is_some();
             let left = self.output.is_some_and(|(_, table)| left(table) || left(self.table));
-            return (left || self.about_others(way)).then_some(false).ok_or(Why::NoTranslation);
+            return (left || self.about_others(way)).then_some(false).ok_or(DropReason::NoTranslation);
         };
         let (to, (src, ())) = (entry.to(), (self.seen.tuple.src, ()));
         let is_inward = entry.marks.has(Marks::INWARD);
         // RFC 5508, REQ-5: a router between host and NAT is not seen from outside, any more than the host is.
         let is_hidden = !is_inward && !entry.marks.has(Marks::BYPASS);
         let src = if src == tuple.src || is_hidden { to.src } else { src };
-        let bytes = pkt.data_mut().get_mut(front..).ok_or(Why::CannotTranslate)?;
+        let bytes = pkt.data_mut().get_mut(front..).ok_or(DropReason::CannotTranslate)?;
         quoted.write(bytes, header, (src, to.dst), to).map_err(why)?;
         if entry.marks.has(Marks::OTHER_TABLE)
             && let Some(key) = sessions.peer_key(entry.peer)

@@ -7,15 +7,15 @@ use shoal_flow::{Flow, Ip4Flow, TableId};
 use shoal_graph::superpath::{FlowOptional, Pass, StatefulOptional, WithState};
 use shoal_graph::{Cx, StatefulStagedNode};
 use shoal_infra::Guard;
-use shoal_nat::{Kind, Seen};
+use shoal_nat::{Kind, ParsedPacket};
 
 use super::fast::Fast;
 use super::next::{IN2OUT, OUT2IN};
 use crate::config::{Config, ticks_of};
-use crate::control::Keeping;
+use crate::control::SessionStores;
 use crate::packet::{SYN, clamp, is_expiring, key_of, rewrite};
-use crate::sessions::{Sessions, Sought, Table, tick};
-use crate::way::{Marks, Way};
+use crate::session_direction::{Marks, SessionDirection};
+use crate::sessions::{Query, Sessions, Table, tick};
 
 /// The nodes' common cases, for chains.
 pub struct Nat44Stages {
@@ -34,7 +34,7 @@ const NEAR: usize = 1024;
 /// Whole packets of established sessions are translated; the node sees to the others.
 impl<const WAY: u8> StatefulOptional for Fast<WAY> {
     const NAME: &'static str = <Self as StatefulStagedNode>::NAME;
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Facts<'g> = &'g Config;
 
     fn facts<'g>(&'g self, _: SwIfIndex, guard: Guard<'g>) -> &'g Config {
@@ -54,7 +54,7 @@ impl<const WAY: u8> StatefulOptional for Fast<WAY> {
 }
 
 impl<const WAY: u8> FlowOptional for Fast<WAY> {
-    type Sought = Sought;
+    type Query = Query;
 
     fn table(&self, interface: SwIfIndex) -> u32 {
         self.shared.interfaces.ip4_table(interface)
@@ -65,19 +65,19 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Sought {
-        let seen = pkt.data().get(offset..).and_then(Seen::read).filter(|seen| !seen.fragment);
-        seen.and_then(|seen| key_of(&seen, 0)).map_or_else(Sought::default, Sought::of)
+    fn query(pkt: &Packet<'_>, offset: usize) -> Query {
+        let seen = pkt.data().get(offset..).and_then(ParsedPacket::read).filter(|seen| !seen.fragment);
+        seen.and_then(|seen| key_of(&seen, 0)).map_or_else(Query::default, Query::of)
     }
 
     #[inline(always)]
-    fn begin(sessions: &mut Sessions, table: u32, sought: &mut Sought) {
-        *sought = sessions.search(sought.key().in_table(TableId::new(table).unwrap_or_default()));
+    fn begin(sessions: &mut Sessions, table: u32, query: &mut Query) {
+        *query = sessions.search(query.key().in_table(TableId::new(table).unwrap_or_default()));
     }
 
     #[inline(always)]
-    fn seek(sessions: &mut Sessions, sought: &mut Sought) {
-        sessions.seek(std::slice::from_mut(sought));
+    fn seek(sessions: &mut Sessions, query: &mut Query) {
+        sessions.seek(std::slice::from_mut(query));
     }
 
     #[inline(always)]
@@ -85,15 +85,17 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
         &self,
         sessions: &mut Sessions,
         config: &Config,
-        sought: Option<&Sought>,
+        query: Option<&Query>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass {
-        let Some(seen) = Seen::read(pkt.data()).filter(|seen| !seen.fragment) else { return Pass::Leave };
+        let Some(seen) = ParsedPacket::read(pkt.data()).filter(|seen| !seen.fragment) else {
+            return Pass::Leave;
+        };
         let Some(key) = key_of(&seen, self.table(pkt)) else { return Pass::Leave };
         let Some(table) = sessions.table() else { return Pass::Leave };
-        let found = match sought.filter(|sought| *sought.key() == key) {
-            Some(sought) => table.find(sought),
+        let found = match query.filter(|query| *query.key() == key) {
+            Some(query) => table.find(query),
             None => find_alone(table, key),
         };
         let Some(mut flow) = found else { return Pass::Leave };
@@ -124,7 +126,7 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
 
 /// The flow of a packet whose look-up was not done ahead.
 #[inline(never)]
-fn find_alone(table: &mut Table, key: Ip4Flow) -> Option<Flow<'_, Ip4Flow, Way>> {
+fn find_alone(table: &mut Table, key: Ip4Flow) -> Option<Flow<'_, Ip4Flow, SessionDirection>> {
     let mut search = table.search(key);
     table.seek(std::slice::from_mut(&mut search));
     table.find(&search)

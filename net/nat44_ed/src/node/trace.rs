@@ -33,12 +33,12 @@ pub struct FastTrace {
     /// The thread.
     pub thread: usize,
     /// What was found.
-    pub found: Found,
+    pub found: LookupOutcome,
 }
 
 /// What a look-up gave.
 #[derive(Clone, Copy)]
-pub enum Found {
+pub enum LookupOutcome {
     /// This session.
     Session(u32),
     /// None.
@@ -49,13 +49,13 @@ pub enum Found {
     Elsewhere(usize),
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for LookupOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Found::Session(index) => write!(f, "session-index {index}"),
-            Found::None => f.write_str("slow path because lookup failed"),
-            Found::TimedOut => f.write_str("slow path because session expired"),
-            Found::Elsewhere(thread) => write!(f, "next-worker {thread}"),
+            LookupOutcome::Session(index) => write!(f, "session-index {index}"),
+            LookupOutcome::None => f.write_str("slow path because lookup failed"),
+            LookupOutcome::TimedOut => f.write_str("slow path because session expired"),
+            LookupOutcome::Elsewhere(thread) => write!(f, "next-worker {thread}"),
         }
     }
 }

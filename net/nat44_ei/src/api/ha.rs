@@ -119,7 +119,7 @@ impl Request for Nat44EiHaResync {
     }
 }
 
-/// The other router has been told of all sessions.
+/// The other router has received all sessions.
 #[derive(Message)]
 #[message(event)]
 pub struct Nat44EiHaResyncCompletedEvent {
@@ -127,7 +127,7 @@ pub struct Nat44EiHaResyncCompletedEvent {
     pub missed_count: u32,
 }
 
-/// Tells a client that the other router has been told.
+/// Tells a client that the other router knows all.
 pub(crate) fn resynced(control: &Rc<Control>, (client, pid): (ClientIndex, u32), missed_count: u32) {
     if let Ok(clients) = control.get::<shoal_module::api::Clients>() {
         clients.send(client, pid, &Nat44EiHaResyncCompletedEvent { missed_count });

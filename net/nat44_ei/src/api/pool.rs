@@ -50,7 +50,7 @@ impl Dump for Nat44EiAddressDump {
     }
 }
 
-/// Shares an interface's first address, whichever it is, or does so no more.
+/// Shares an interface's first address, also when that changes, or does so no more.
 #[derive(Message)]
 #[message(request)]
 pub struct Nat44EiAddDelInterfaceAddr {

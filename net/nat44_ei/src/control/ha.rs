@@ -19,7 +19,7 @@ use shoal_module::api::ClientIndex;
 
 use super::{Nat44Ei, NatError, Slice};
 use crate::ha_wire::{CHANGE, Change, HEADER, Header};
-use crate::node::ha::{HaInput, Heard};
+use crate::node::ha::{HaDatagram, HaInput};
 use crate::sessions::{Event, Record, Session, Sessions, inside_key, tick};
 
 /// As VPP sends them.
@@ -78,7 +78,7 @@ impl Failover {
 }
 
 /// A datagram that was not acknowledged yet.
-struct Unanswered {
+struct UnackedDatagram {
     bytes: Vec<u8>,
     changes: u32,
     sent: Time,
@@ -100,7 +100,7 @@ struct Ha {
     sequence: u32,
     /// Changes of each thread's sessions that wait for others.
     waiting: BTreeMap<usize, Vec<Change>>,
-    unanswered: BTreeMap<u32, Unanswered>,
+    unanswered: BTreeMap<u32, UnackedDatagram>,
     /// When what waits is sent.
     flush_at: Option<Time>,
     /// When datagrams that were not acknowledged are looked at.
@@ -157,7 +157,7 @@ impl Counts {
 pub(super) struct Replication {
     state: RefCell<Ha>,
     counts: Counts,
-    heard: Receiver<Heard>,
+    heard: Receiver<HaDatagram>,
     /// Rung when there is something to send.
     bell: shoal_graph::process::Sender<()>,
     rung: Receiver<()>,
@@ -171,7 +171,7 @@ impl Replication {
         Ok(Replication { state: RefCell::default(), counts: Counts::new(graph)?, heard, bell, rung })
     }
 
-    /// Seconds after which a used session is told again; 0: there is no other router.
+    /// Seconds after which a used session is sent again; 0: there is no other router.
     pub fn refresh(&self) -> u32 {
         self.state.borrow().failover.map_or(0, |failover| failover.refresh.max(1))
     }
@@ -263,7 +263,7 @@ impl Nat44Ei {
         self.renew_listening();
     }
 
-    /// Whether another router is told of sessions.
+    /// Whether another router receives sessions.
     pub(super) fn replicates(&self) -> bool {
         self.listener().zip(self.failover()).is_some()
     }
@@ -334,7 +334,7 @@ impl Nat44Ei {
         }
         let sent = self.graph.clock().now();
         let unanswered =
-            Unanswered { bytes: bytes.clone(), changes: count.into(), sent, tries: 0, of_resync };
+            UnackedDatagram { bytes: bytes.clone(), changes: count.into(), sent, tries: 0, of_resync };
         state.unanswered.insert(sequence, unanswered);
         let is_first = state.check_at.is_none();
         if is_first {
@@ -355,7 +355,7 @@ impl Nat44Ei {
     }
 
     /// To the other router, or to where a datagram came from.
-    fn send_datagram(&self, bytes: &[u8], answers: Option<&Heard>) {
+    fn send_datagram(&self, bytes: &[u8], answers: Option<&HaDatagram>) {
         let (listener, failover) = (self.listener(), self.failover());
         let ends = match answers {
             Some(heard) => Some((heard.to, heard.from)),
@@ -502,7 +502,7 @@ impl Nat44Ei {
         }
     }
 
-    fn take(&self, heard: &Heard) {
+    fn take(&self, heard: &HaDatagram) {
         // Where there is another router, nothing else is one.
         if self.enabled().is_none() || self.failover().is_some_and(|other| other.address != heard.from.0) {
             return;

@@ -9,14 +9,14 @@ use super::Nat44Ei;
 use crate::blocks::BlockEvent;
 use crate::config::Algorithm;
 use crate::sessions::{Event, Record};
-use crate::shared::Told;
+use crate::shared::ThreadEvent;
 
 impl Nat44Ei {
     /// Tells what threads say.
     pub(crate) async fn listen(self: Rc<Self>) {
         let pace = shoal_module::cli::Pace::default();
         while let Ok(told) = self.told.recv().await {
-            if matches!(told, Told::Changed) {
+            if matches!(told, ThreadEvent::Changed) {
                 // A command may end millions.
                 while let Some(told) = self.next_changed() {
                     self.pass(&told);
@@ -29,9 +29,9 @@ impl Nat44Ei {
     }
 
     /// Passes what a thread told to everything that listens.
-    pub(super) fn pass(&self, told: &Told) {
+    pub(super) fn pass(&self, told: &ThreadEvent) {
         match told {
-            Told::Session { thread, event, record } => {
+            ThreadEvent::Session { thread, event, record } => {
                 self.replicate(*thread, *event, record);
                 // Its block has been logged.
                 let has_block =
@@ -42,12 +42,12 @@ impl Nat44Ei {
                     self.export_session(*event, record);
                 }
             }
-            Told::Block(block) => {
+            ThreadEvent::Block(block) => {
                 self.syslog.send(block_message(self.vrf_of_table(block.host.1), block));
                 self.export_block(block);
             }
-            Told::Exhausted(what) => self.export.exhausted(*what),
-            Told::Changed => {
+            ThreadEvent::Exhausted(what) => self.export.exhausted(*what),
+            ThreadEvent::Changed => {
                 while let Some(told) = self.next_changed() {
                     self.pass(&told);
                 }
@@ -55,18 +55,18 @@ impl Nat44Ei {
         }
     }
 
-    fn next_changed(&self) -> Option<Told> {
+    fn next_changed(&self) -> Option<ThreadEvent> {
         self.changed.borrow_mut().pop_front()
     }
 
     /// Passes on what a command has done to sessions, after what threads have told before.
-    pub(super) fn pass_later(&self, all: impl Iterator<Item = Told>) {
+    pub(super) fn pass_later(&self, all: impl Iterator<Item = ThreadEvent>) {
         if !self.shared.news.are_wanted() {
             return;
         }
         self.changed.borrow_mut().extend(all);
-        if !self.changed.borrow().is_empty() && !self.shared.news.send(Told::Changed) {
-            self.pass(&Told::Changed);
+        if !self.changed.borrow().is_empty() && !self.shared.news.send(ThreadEvent::Changed) {
+            self.pass(&ThreadEvent::Changed);
         }
     }
 

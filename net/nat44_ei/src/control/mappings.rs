@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use shoal_adj::Family;
 use shoal_interface::SwIfIndex;
-use shoal_nat44::mapping::{External, ExternalKey, Local, Mapping, Twice};
+use shoal_nat44::mapping::{External, ExternalKey, Local, Mapping, TwiceNat};
 
 use super::{Nat44Ei, NatError};
 use crate::sessions::Session;
@@ -90,7 +90,7 @@ impl Nat44Ei {
             external: (address.to_bits(), external_port),
             protocol: spec.protocol,
             locals: vec![Local { address: local.to_bits(), port, probability: 0, vrf, table }],
-            twice: Twice::No,
+            twice: TwiceNat::No,
             out2in_only: false,
             identity: spec.identity,
             balanced: None,

@@ -39,10 +39,10 @@ use shoal_reassembly::Reassembly;
 use shoal_syslog::Syslog;
 
 use crate::config::{AddressFilter, Config};
-use crate::keeping::Keeping;
 use crate::node::fast::{BOTH, Fast, HAIRPIN, IN2OUT, OUT2IN, OUTPUT};
 use crate::node::slow::Slow;
-use crate::shared::{Shared, Told};
+use crate::session_stores::SessionStores;
+use crate::shared::{Shared, ThreadEvent};
 use ha::Replication;
 use mappings::Static;
 
@@ -51,7 +51,7 @@ const SV: &[&str] = &["ip4-sv-reassembly-feature"];
 const SV_OUTPUT: &[&str] = &["ip4-sv-reassembly-output-feature"];
 /// Frames that wait between two of VPP's workers.
 const QUEUE_LENGTH: u32 = 64;
-/// Changes of sessions that wait to be told.
+/// Changes of sessions that wait to be sent.
 const WAITING: usize = 1 << 14;
 
 /// What is configured while NAT is on.
@@ -76,12 +76,12 @@ pub struct Nat44Ei {
     translated: Translated,
     syslog: Rc<Syslog>,
     shared: Arc<Shared>,
-    keeping: StateKey<Keeping>,
+    keeping: StateKey<SessionStores>,
     held: HeldTables,
     state: RefCell<State>,
-    told: Receiver<Told>,
+    told: Receiver<ThreadEvent>,
     /// What commands have done to sessions and is still to be passed on.
-    changed: RefCell<VecDeque<Told>>,
+    changed: RefCell<VecDeque<ThreadEvent>>,
     replication: Replication,
     ipfix: Rc<Ipfix>,
     export: Export,
@@ -91,7 +91,11 @@ pub struct Nat44Ei {
 }
 
 /// Adds the nodes.
-fn add_nodes(graph: &Graph, shared: &Arc<Shared>, keeping: &StateKey<Keeping>) -> Result<(), InitError> {
+fn add_nodes(
+    graph: &Graph,
+    shared: &Arc<Shared>,
+    keeping: &StateKey<SessionStores>,
+) -> Result<(), InitError> {
     let s = || Arc::clone(shared);
     let nodes = [
         (
@@ -133,7 +137,7 @@ impl Nat44Ei {
         let (tell, told) = channel(WAITING);
         let of_packets = (interfaces.table(), reassembly.words());
         let shared = Shared::new(graph.counters(), reach, of_packets, (syslog.gate(), tell))?;
-        let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
+        let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
         let replication = Replication::new(&graph)?;
         let nat = Rc::new(Nat44Ei {

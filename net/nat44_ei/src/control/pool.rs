@@ -92,7 +92,7 @@ impl Nat44Ei {
         self.state.borrow().followed.iter().copied().collect()
     }
 
-    /// Uses the first address of an interface, whichever it is now and later.
+    /// Uses the first address of an interface, now and later.
     ///
     /// # Errors
     /// NAT is off, there is no such interface, or it is used already.

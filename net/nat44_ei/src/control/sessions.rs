@@ -8,7 +8,7 @@ use shoal_adj::Family;
 use super::{Nat44Ei, NatError};
 use crate::blocks::BlockEvent;
 use crate::sessions::{Endpoint, Record, Session, Sessions, inside_key, outside_key, tick};
-use crate::shared::Told;
+use crate::shared::ThreadEvent;
 use crate::users::User;
 
 /// Places of a worker's table looked at in one go.
@@ -197,7 +197,7 @@ impl Nat44Ei {
         for (thread, (done, sessions, users, events)) in done {
             all += done;
             self.shared.counters.set_totals(thread, sessions, users);
-            self.pass_later(events.into_iter().map(|news| Told::of(thread, news)));
+            self.pass_later(events.into_iter().map(|news| ThreadEvent::of(thread, news)));
         }
         Ok(all)
     }

@@ -20,7 +20,7 @@ pub struct Enable {
     pub sessions: u32,
     /// Sessions of a host at most; 0: as many as a worker has.
     pub user_sessions: u32,
-    /// Who is translated.
+    /// Which packets are translated.
     pub mode: Mode,
     /// Whether addresses have routes of their own instead of being the router's.
     pub out2in_dpo: bool,

@@ -4,7 +4,7 @@ use shoal_graph::clock::Time;
 use shoal_infra::Guard;
 use shoal_interface::SwIfIndex;
 use shoal_nat::tuple::UDP;
-use shoal_nat::{Kind, Seen, Tuple};
+use shoal_nat::{Kind, ParsedPacket, Tuple};
 use shoal_nat44::mapping::Mapping;
 
 use crate::config::Config;
@@ -13,14 +13,14 @@ use crate::shared::Shared;
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Done {
+pub enum Disposition {
     /// It goes on, as it was.
     Passed,
     /// It goes on, translated, by this session, if it is of one.
     Translated(Option<u32>),
     /// The same, and it goes to a host whose sessions are on another thread.
     Elsewhere(usize),
-    /// Its sender is told that it came too far.
+    /// Its sender gets an error that it came too far.
     Expired,
 }
 
@@ -38,7 +38,7 @@ pub struct Asked<'a> {
     /// Where its IP header is.
     pub front: usize,
     /// What it is.
-    pub seen: Seen,
+    pub seen: ParsedPacket,
 }
 
 /// A host to which a packet from outside goes, and its table.

@@ -6,12 +6,12 @@ use shoal_nat::tuple::TCP;
 use shoal_nat::{Kind, Rewrite, Sum, Tuple};
 use shoal_nat44::packet::{clamp, look_up_in};
 
-use super::asked::{Asked, Done, local_of};
+use super::asked::{Asked, Disposition, local_of};
 use crate::config::Mode;
 use crate::error::Error;
 use crate::ports::Ports;
+use crate::session_direction::{Marks, replace};
 use crate::sessions::{Session, Sessions, TICKS, inside_key, outside_key, tick};
-use crate::way::{Marks, replace};
 
 impl Asked<'_> {
     /// The session of a host's packet, made if need be; `None`: the packet stays as it is.
@@ -117,7 +117,7 @@ impl Asked<'_> {
         pkt: &mut Packet<'_>,
         handle: Handle,
         sessions: &mut Sessions,
-    ) -> Result<Done, Error> {
+    ) -> Result<Disposition, Error> {
         let (config, now, seen, front) = (self.config, self.now, self.seen, self.front);
         let table = sessions.table().ok_or(Error::NoTranslation)?;
         table.touch(handle, tick(now));
@@ -138,13 +138,13 @@ impl Asked<'_> {
             look_up_in(pkt, table);
         }
         if marks.has(Marks::INWARD) {
-            return Ok(Done::Translated(Some(handle.index())));
+            return Ok(Disposition::Translated(Some(handle.index())));
         }
         self.seen.tuple = rewrite.to;
         self.table = sessions.peer_table(peer).unwrap_or(config.outside.table);
         Ok(match self.hairpin(pkt, sessions)? {
-            Some(thread) => Done::Elsewhere(thread),
-            None => Done::Translated(Some(handle.index())),
+            Some(thread) => Disposition::Elsewhere(thread),
+            None => Disposition::Translated(Some(handle.index())),
         })
     }
 }

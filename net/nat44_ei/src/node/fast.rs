@@ -11,17 +11,17 @@ use shoal_flow::{Ip4Flow, Search};
 use shoal_graph::{Counts, Cx, NextNodes, StatefulStagedNode};
 use shoal_ip4::IcmpError;
 use shoal_nat::icmp::Quoted;
-use shoal_nat::{Kind, Seen, Sum};
+use shoal_nat::{Kind, ParsedPacket, Sum};
 use shoal_nat44::packet::{SYN, Ticket, clamp, front, is_expiring, look_up_in, seen, table};
 
 use super::Trace;
 pub use super::next::{BOTH, HAIRPIN, IN2OUT, Next, OUT2IN, OUTPUT};
 use crate::config::Config;
 use crate::error::Error;
-use crate::keeping::Keeping;
-use crate::sessions::{Sessions, Sought, TICKS, inside_key, outside_key, tick};
+use crate::session_direction::Marks;
+use crate::session_stores::SessionStores;
+use crate::sessions::{Query, Sessions, TICKS, inside_key, outside_key, tick};
 use crate::shared::Shared;
-use crate::way::Marks;
 
 /// The code of all four nodes.
 pub struct Fast<const WAY: u8> {
@@ -33,7 +33,7 @@ impl<const WAY: u8> Counts for Fast<WAY> {
 }
 
 /// What a packet of a session is looked for by.
-fn key_of(seen: &Seen, table: u32, to_host: bool) -> Option<Ip4Flow> {
+fn key_of(seen: &ParsedPacket, table: u32, to_host: bool) -> Option<Ip4Flow> {
     let tuple = seen.tuple;
     matches!(seen.kind, Kind::Tcp | Kind::Udp | Kind::Query).then(|| {
         if to_host {
@@ -68,7 +68,7 @@ impl<const WAY: u8> Fast<WAY> {
     /// Whether a packet goes to a host. By an interface on both sides come those of hosts, too: what is for a shared address comes
     /// from outside.
     #[inline(always)]
-    fn is_to_host(config: &Config, seen: &Seen) -> bool {
+    fn is_to_host(config: &Config, seen: &ParsedPacket) -> bool {
         match WAY {
             OUT2IN => true,
             BOTH => {
@@ -90,7 +90,7 @@ impl<const WAY: u8> Fast<WAY> {
     }
 
     /// The thread that has the packet's session.
-    fn owner(config: &Config, pkt: &Packet<'_>, front: usize, seen: &Seen, to_host: bool) -> usize {
+    fn owner(config: &Config, pkt: &Packet<'_>, front: usize, seen: &ParsedPacket, to_host: bool) -> usize {
         let (mut tuple, mut protocol) = (seen.tuple, seen.protocol);
         if seen.kind == Kind::Error {
             let bytes = pkt.data().get(front..).unwrap_or_default();
@@ -142,13 +142,13 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
         BOTH => "nat44-ei-classify",
         _ => "nat44-ei-in2out-output",
     };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Trace = Trace;
-    type Key = Sought;
+    type Key = Query;
 
     #[inline(always)]
-    fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Sought {
+    fn prepare(&self, sessions: &mut Sessions, pkt: &Packet<'_>, cx: &mut Cx<'_, Self>) -> Query {
         let Some(seen) = seen(self.shared.words, pkt, Self::front(pkt)) else { return Search::default() };
         let to_host =
             WAY == OUT2IN || WAY == BOTH && Self::is_to_host(self.shared.config.load(cx.guard()), &seen);
@@ -156,7 +156,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
     }
 
     #[inline(always)]
-    fn seek(&self, sessions: &mut Sessions, keys: &mut [Sought], _: &mut Cx<'_, Self>) {
+    fn seek(&self, sessions: &mut Sessions, keys: &mut [Query], _: &mut Cx<'_, Self>) {
         sessions.seek(keys);
     }
 
@@ -164,7 +164,7 @@ impl<const WAY: u8> StatefulStagedNode for Fast<WAY> {
     fn packet(
         &self,
         sessions: &mut Sessions,
-        search: Sought,
+        search: Query,
         pkt: &mut Packet<'_>,
         cx: &mut Cx<'_, Self>,
     ) -> Result<Next, Error> {

@@ -16,7 +16,7 @@ const LONGEST: usize = 9216;
 
 /// A datagram that came.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct HaDatagram {
     /// From where.
     pub from: (Ipv4Addr, u16),
     /// To where.
@@ -58,11 +58,11 @@ pub struct Trace {
 
 /// The node.
 pub struct HaInput {
-    pub(crate) tell: Sender<Heard>,
+    pub(crate) tell: Sender<HaDatagram>,
 }
 
 impl HaInput {
-    fn read(pkt: &Packet<'_>) -> Option<Heard> {
+    fn read(pkt: &Packet<'_>) -> Option<HaDatagram> {
         let ip = pkt.header::<Ip4Header>()?;
         let header = ip.header_len();
         let data = pkt.data();
@@ -70,7 +70,7 @@ impl HaInput {
         let length = usize::from(u16::from_be_bytes([l0, l1])).min(LONGEST);
         let bytes = data.get(header + UdpHeader::LEN..header + length)?.to_vec();
         let (from, to) = (u16::from_be_bytes([f0, f1]), u16::from_be_bytes([t0, t1]));
-        Some(Heard { from: (ip.src(), from), to: (ip.dst(), to), bytes })
+        Some(HaDatagram { from: (ip.src(), from), to: (ip.dst(), to), bytes })
     }
 }
 

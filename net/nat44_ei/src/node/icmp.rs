@@ -7,10 +7,10 @@ use shoal_nat::icmp::Quoted;
 use shoal_nat::tuple::ICMP;
 use shoal_nat44::packet::look_up_in;
 
-use super::asked::{Asked, Done};
+use super::asked::{Asked, Disposition};
 use crate::error::Error;
+use crate::session_direction::replace;
 use crate::sessions::Sessions;
-use crate::way::replace;
 
 impl Asked<'_> {
     fn quoted(&self, pkt: &Packet<'_>) -> Result<Quoted, Error> {
@@ -39,7 +39,7 @@ impl Asked<'_> {
         &mut self,
         pkt: &mut Packet<'_>,
         sessions: &Sessions,
-    ) -> Result<Done, Error> {
+    ) -> Result<Disposition, Error> {
         let passes = |asked: &Self| {
             let own = asked.output.is_some_and(|(_, table)| {
                 [table, asked.table]
@@ -50,11 +50,11 @@ impl Asked<'_> {
         };
         let quoted = match self.quoted(pkt) {
             Ok(quoted) => quoted,
-            Err(why) => return passes(self).then_some(Done::Passed).ok_or(why),
+            Err(why) => return passes(self).then_some(Disposition::Passed).ok_or(why),
         };
         let (answer, protocol) = (quoted.answer, quoted.protocol);
         let Some((end, table)) = self.outside_of(sessions, (answer.src, answer.sport), protocol) else {
-            return passes(self).then_some(Done::Passed).ok_or(Error::NoTranslation);
+            return passes(self).then_some(Disposition::Passed).ok_or(Error::NoTranslation);
         };
         let to = replace(answer, end, false, protocol == ICMP);
         // RFC 5508, REQ-5: a router between host and NAT is not seen from outside, any more than the host is.
@@ -65,32 +65,36 @@ impl Asked<'_> {
         self.seen.tuple.src = end.0;
         self.table = table;
         if !self.config.known.may_have(self.seen.tuple.dst) {
-            return Ok(Done::Translated(None));
+            return Ok(Disposition::Translated(None));
         }
         let owner = self.config.of_outside(to, protocol);
         if owner != self.thread && self.config.is_known(to.dst, to.dport, protocol) {
-            return Ok(Done::Elsewhere(owner));
+            return Ok(Disposition::Elsewhere(owner));
         }
         if self.host_of(sessions, (to.dst, to.dport), protocol).is_none() {
-            return Ok(Done::Translated(None));
+            return Ok(Disposition::Translated(None));
         }
         self.shared.counters.hairpin(self.thread, pkt.rx());
         self.error_to_host(pkt, sessions)
     }
 
     /// One about a host's packet.
-    pub(super) fn error_to_host(&self, pkt: &mut Packet<'_>, sessions: &Sessions) -> Result<Done, Error> {
+    pub(super) fn error_to_host(
+        &self,
+        pkt: &mut Packet<'_>,
+        sessions: &Sessions,
+    ) -> Result<Disposition, Error> {
         let quoted = match self.quoted(pkt) {
             Ok(quoted) => quoted,
-            Err(why) => return self.unasked().then_some(Done::Passed).ok_or(why),
+            Err(why) => return self.unasked().then_some(Disposition::Passed).ok_or(why),
         };
         let (answer, protocol) = (quoted.answer, quoted.protocol);
         let Some((host, table)) = self.host_of(sessions, (answer.dst, answer.dport), protocol) else {
-            return self.unasked().then_some(Done::Passed).ok_or(Error::NoTranslation);
+            return self.unasked().then_some(Disposition::Passed).ok_or(Error::NoTranslation);
         };
         let to = replace(answer, host, true, protocol == ICMP);
         self.write(pkt, &quoted, (self.seen.tuple.src, host.0), to)?;
         look_up_in(pkt, table);
-        Ok(Done::Translated(None))
+        Ok(Disposition::Translated(None))
     }
 }

@@ -8,23 +8,23 @@ use shoal_buffer::{Buffer, Frame, Packet, SwIfIndex};
 use shoal_derive::NextNodes;
 use shoal_graph::{FrameCx, NextNodes, NodeIndex, StatefulFrameNode};
 use shoal_ip4::IcmpError;
-use shoal_nat::{Kind, Seen};
-use shoal_nat44::news::Exhausted;
+use shoal_nat::{Kind, ParsedPacket};
 use shoal_nat44::packet::{Ticket, front, is_expiring, seen, table};
+use shoal_nat44::session_events::Exhausted;
 
 use super::Trace;
-use super::asked::{Asked, Done};
+use super::asked::{Asked, Disposition};
 use super::next::{HAIRPIN, OUT2IN, OUTPUT};
 use crate::config::{Config, Mode};
 use crate::error::Error;
-use crate::keeping::Keeping;
+use crate::session_stores::SessionStores;
 use crate::sessions::Sessions;
 use crate::shared::Shared;
 
 /// Where a packet may go, beside the next feature.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Its sender is told that it has come as far as it may.
+    /// Its sender gets an error: it has come as far as it may.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// Another thread has the session of the host it goes to.
@@ -51,21 +51,21 @@ impl<const WAY: u8> Slow<WAY> {
         };
         let done = self.judge(&mut buffer, (seen, front), sessions, config, cx);
         let path = self.shared.counters.path(Self::TO_HOST, true, seen.kind);
-        let session = if let Ok(Done::Translated(Some(session))) = done { session.into() } else { -1 };
+        let session = if let Ok(Disposition::Translated(Some(session))) = done { session.into() } else { -1 };
         Self::trace(&cx.cache().packet(&mut buffer), interface, next.next, session, cx);
         match done {
-            Ok(Done::Passed) => cx.send_to(NodeIndex::from_number(next.next), buffer),
-            Ok(Done::Translated(_)) => {
+            Ok(Disposition::Passed) => cx.send_to(NodeIndex::from_number(next.next), buffer),
+            Ok(Disposition::Translated(_)) => {
                 path.add(seen.kind, cx.thread(), interface);
                 cx.send_to(NodeIndex::from_number(next.next), buffer);
             }
-            Ok(Done::Elsewhere(thread)) => {
+            Ok(Disposition::Elsewhere(thread)) => {
                 path.add(seen.kind, cx.thread(), interface);
                 *cx.cache().packet(&mut buffer).scratch::<Ticket>() =
                     Ticket { thread: thread as u32, next: next.next };
                 cx.send(Next::Hairpin.edge(), buffer);
             }
-            Ok(Done::Expired) => {
+            Ok(Disposition::Expired) => {
                 IcmpError::TTL.ask(&mut cx.cache().packet(&mut buffer));
                 cx.send(Next::IcmpError.edge(), buffer);
             }
@@ -88,11 +88,11 @@ impl<const WAY: u8> Slow<WAY> {
     fn judge(
         &self,
         buffer: &mut Buffer,
-        (seen, front): (Seen, usize),
+        (seen, front): (ParsedPacket, usize),
         sessions: &mut Sessions,
         config: &Config,
         cx: &mut FrameCx<'_>,
-    ) -> Result<Done, Error> {
+    ) -> Result<Disposition, Error> {
         let mut pkt = cx.cache().packet(buffer);
         let shared = &*self.shared;
         let table = if WAY == OUTPUT {
@@ -117,7 +117,7 @@ impl<const WAY: u8> Slow<WAY> {
             asked.table = config.outside.table;
             return match seen.kind {
                 Kind::Error => asked.error_to_host(&mut pkt, sessions),
-                _ => asked.hairpin(&mut pkt, sessions).map(|_| Done::Translated(None)),
+                _ => asked.hairpin(&mut pkt, sessions).map(|_| Disposition::Translated(None)),
             };
         }
         let known = match seen.kind {
@@ -125,11 +125,11 @@ impl<const WAY: u8> Slow<WAY> {
             Kind::Error => return asked.error_from_host(&mut pkt, sessions),
             Kind::Other => return asked.stateless(&mut pkt, sessions, Self::TO_HOST),
             Kind::OtherIcmp if Self::TO_HOST => {
-                return asked.unasked().then_some(Done::Passed).ok_or(Error::BadIcmpType);
+                return asked.unasked().then_some(Disposition::Passed).ok_or(Error::BadIcmpType);
             }
             Kind::OtherIcmp => {
                 let passes = !asked.is_translated(sessions);
-                return passes.then_some(Done::Passed).ok_or(Error::BadIcmpType);
+                return passes.then_some(Disposition::Passed).ok_or(Error::BadIcmpType);
             }
             _ if config.mode == Mode::Static => {
                 return asked.stateless(&mut pkt, sessions, Self::TO_HOST);
@@ -137,9 +137,9 @@ impl<const WAY: u8> Slow<WAY> {
             _ if Self::TO_HOST => asked.at_host(sessions)?,
             _ => asked.of_host(sessions)?,
         };
-        let Some(handle) = known else { return Ok(Done::Passed) };
+        let Some(handle) = known else { return Ok(Disposition::Passed) };
         if WAY != OUTPUT && is_expiring(&pkt) {
-            return Ok(Done::Expired);
+            return Ok(Disposition::Expired);
         }
         asked.translate(&mut pkt, handle, sessions)
     }
@@ -161,7 +161,7 @@ impl<const WAY: u8> StatefulFrameNode for Slow<WAY> {
         HAIRPIN => "nat44-ei-hairpinning",
         _ => "nat44-ei-in2out-slowpath",
     };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Error = Error;
 

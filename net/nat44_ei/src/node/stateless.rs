@@ -4,10 +4,10 @@ use shoal_buffer::Packet;
 use shoal_nat::{Kind, Tuple};
 use shoal_nat44::packet::look_up_in;
 
-use super::asked::{Asked, Done};
+use super::asked::{Asked, Disposition};
 use crate::error::Error;
+use crate::session_direction::replace;
 use crate::sessions::Sessions;
-use crate::way::replace;
 
 impl Asked<'_> {
     /// By the mapping of a packet's port or address; of a protocol without ports, by that of an address, since nothing else tells
@@ -17,18 +17,18 @@ impl Asked<'_> {
         pkt: &mut Packet<'_>,
         sessions: &Sessions,
         to_host: bool,
-    ) -> Result<Done, Error> {
+    ) -> Result<Disposition, Error> {
         let (tuple, protocol) = (self.seen.tuple, self.seen.protocol);
         if to_host {
             return self.stateless_to_host(pkt, sessions, tuple);
         }
         if !self.is_translated(sessions) {
-            return Ok(Done::Passed);
+            return Ok(Disposition::Passed);
         }
         let of_host = (tuple.src, tuple.sport, protocol);
         let mapping = self.config.mappings.local(of_host, self.table, self.config.inside_table);
         if mapping.is_some_and(|mapping| mapping.identity) {
-            return Ok(Done::Passed);
+            return Ok(Disposition::Passed);
         }
         let Some((end, table)) = self.outside_of(sessions, (tuple.src, tuple.sport), protocol) else {
             return Err(if self.seen.kind == Kind::Other {
@@ -47,7 +47,7 @@ impl Asked<'_> {
             self.shared.counters.hairpin(self.thread, pkt.rx());
             return self.stateless_to_host(pkt, sessions, to);
         }
-        Ok(Done::Translated(None))
+        Ok(Disposition::Translated(None))
     }
 
     fn stateless_to_host(
@@ -55,19 +55,19 @@ impl Asked<'_> {
         pkt: &mut Packet<'_>,
         sessions: &Sessions,
         tuple: Tuple,
-    ) -> Result<Done, Error> {
+    ) -> Result<Disposition, Error> {
         let protocol = self.seen.protocol;
         let mapping = self.config.mappings.external(tuple.dst, tuple.dport, protocol);
         if mapping.is_some_and(|mapping| mapping.identity) {
-            return Ok(Done::Passed);
+            return Ok(Disposition::Passed);
         }
         let Some((host, table)) = self.host_of(sessions, (tuple.dst, tuple.dport), protocol) else {
-            return self.unasked().then_some(Done::Passed).ok_or(Error::NoTranslation);
+            return self.unasked().then_some(Disposition::Passed).ok_or(Error::NoTranslation);
         };
         self.rewrite(pkt, tuple, replace(tuple, host, true, self.seen.kind == Kind::Query))?;
         if table != self.table {
             look_up_in(pkt, table);
         }
-        Ok(Done::Translated(None))
+        Ok(Disposition::Translated(None))
     }
 }

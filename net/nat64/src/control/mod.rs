@@ -30,14 +30,14 @@ use shoal_translate46::Prefix64;
 use shoal_wire::Ip6Prefix;
 
 use crate::config::{Config, Inside, Limits, Outside, Timeouts};
-use crate::keeping::Keeping;
 use crate::node::in2out::In2out;
 use crate::node::out2in::Out2in;
+use crate::session_stores::SessionStores;
 use crate::sessions::{LONGEST, Record};
-use crate::shared::{Shared, Told};
+use crate::shared::{SessionEvent, Shared};
 use pool::Pool;
 
-/// Who wants shallow reassembly.
+/// The user name for shallow reassembly.
 const USER: &str = "nat64";
 /// Sessions that wait to be logged.
 const WAITING: usize = 1 << 12;
@@ -93,12 +93,16 @@ pub struct Nat64 {
     reassembly: Rc<Reassembly>,
     syslog: Rc<Syslog>,
     shared: Arc<Shared>,
-    keeping: StateKey<Keeping>,
+    keeping: StateKey<SessionStores>,
     state: RefCell<State>,
-    told: Receiver<Told>,
+    told: Receiver<SessionEvent>,
 }
 
-fn add_nodes(graph: &Graph, shared: &Arc<Shared>, keeping: &StateKey<Keeping>) -> Result<(), InitError> {
+fn add_nodes(
+    graph: &Graph,
+    shared: &Arc<Shared>,
+    keeping: &StateKey<SessionStores>,
+) -> Result<(), InitError> {
     let s = || Arc::clone(shared);
     let nodes = [
         ("nat64-in2out-handoff", graph.add_stateful(In2out::<false> { shared: s() }, keeping)?),
@@ -129,7 +133,7 @@ impl Nat64 {
         let of_packets = (interfaces.table(), reassembly.words());
         let tables = (FibTables::clone(&*control.get::<FibTables>()?), control.get::<Adjacencies>()?.table());
         let shared = Shared::new(graph.counters(), of_packets, tables, (syslog.gate(), tell))?;
-        let keeping = graph.add_state(Keeping::new(Arc::clone(&shared)))?;
+        let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
         let nat = Rc::new(Nat64 {
             graph,

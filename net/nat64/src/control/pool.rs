@@ -114,7 +114,7 @@ impl Nat64 {
         self.state.borrow().followed.iter().copied().collect()
     }
 
-    /// Hosts share the first address of an interface, whichever it is now and later.
+    /// Hosts share the first address of an interface, now and later.
     ///
     /// # Errors
     /// NAT64 is off, there is no such interface, or they do already.

@@ -13,12 +13,12 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Counts, Cx, Edge, NextNodes, StatefulNode, Ticket};
 use shoal_ip6::IcmpError;
 use shoal_nat::Kind;
-use shoal_translate46::{Ends, Head, Prefix64, Seen, carried6, error_to4, read6, to4, too_long6};
+use shoal_translate46::{Ends, Head, ParsedPacket, Prefix64, carried6, error_to4, read6, to4, too_long6};
 use shoal_wire::Ip6Header;
 
 use super::{Error, ICMP_HEADER, Trace, how, protocol, remote, replace, tcp_flags, trim, whole};
 use crate::config::{Config, Inside, Outside};
-use crate::keeping::Keeping;
+use crate::session_stores::SessionStores;
 use crate::sessions::{Record, Remote, Sessions};
 use crate::shared::Shared;
 use crate::tcp::State;
@@ -35,7 +35,7 @@ pub enum Next {
     /// As an IPv4 packet to another host of this router.
     #[node("nat64-hairpinning")]
     Hairpin,
-    /// It has come too far, or is too long: its sender is told.
+    /// It has come too far, or is too long: its sender gets an error.
     #[node("ip6-icmp-error")]
     IcmpError,
     /// Another thread has its session.
@@ -112,7 +112,7 @@ impl<const SLOW: bool> In2out<SLOW> {
     #[cold]
     fn error(
         &self,
-        seen: &Seen<Ipv6Addr>,
+        seen: &ParsedPacket<Ipv6Addr>,
         hosts: &Hosts<'_>,
         (sessions, pkt): (&Sessions, &mut Packet<'_>),
         cx: &Cx<'_, Self>,
@@ -202,7 +202,7 @@ impl<const SLOW: bool> Counts for In2out<SLOW> {
 
 impl<const SLOW: bool> StatefulNode for In2out<SLOW> {
     const NAME: &'static str = if SLOW { "nat64-in2out-slowpath" } else { "nat64-in2out" };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Trace = Trace;
 

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use shoal_buffer::{Flags, Packet};
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_nat::Kind;
-use shoal_translate46::{Fault, Head, How, Seen, Sum};
+use shoal_translate46::{Fault, Head, HeaderFields, ParsedPacket, Sum};
 
 use crate::sessions::Refusal;
 use crate::shared::Shared;
@@ -82,7 +82,7 @@ pub struct Trace {
 pub(crate) const ICMP_HEADER: usize = 8;
 
 /// Fills in what only the first fragment says.
-pub(crate) fn whole<A>(shared: &Shared, pkt: &Packet<'_>, seen: &mut Seen<A>) -> Result<(), Error> {
+pub(crate) fn whole<A>(shared: &Shared, pkt: &Packet<'_>, seen: &mut ParsedPacket<A>) -> Result<(), Error> {
     if seen.is_first() {
         return Ok(());
     }
@@ -98,13 +98,13 @@ pub(crate) fn whole<A>(shared: &Shared, pkt: &Packet<'_>, seen: &mut Seen<A>) ->
 }
 
 /// What the new header says besides addresses.
-pub(crate) fn how<A>(pkt: &Packet<'_>, seen: &Seen<A>) -> How {
+pub(crate) fn how<A>(pkt: &Packet<'_>, seen: &ParsedPacket<A>) -> HeaderFields {
     let sum = Sum::of(pkt);
-    How { sum, ..How::of(seen, pkt.number() as u16) }
+    HeaderFields { sum, ..HeaderFields::of(seen, pkt.number() as u16) }
 }
 
 /// Cuts off what is behind the IP packet.
-pub(crate) fn trim<A>(pkt: &mut Packet<'_>, seen: &Seen<A>) -> Result<(), Error> {
+pub(crate) fn trim<A>(pkt: &mut Packet<'_>, seen: &ParsedPacket<A>) -> Result<(), Error> {
     let total = usize::from(seen.header) + usize::from(seen.payload);
     pkt.truncate(total).ok_or(Error::Malformed)
 }
@@ -125,19 +125,19 @@ pub(crate) fn replace(pkt: &mut Packet<'_>, head: &Head, (old, new): (Flags, Fla
 }
 
 /// TCP's flags; 0 of a packet without them.
-pub(crate) fn tcp_flags<A>(pkt: &Packet<'_>, seen: &Seen<A>) -> u8 {
+pub(crate) fn tcp_flags<A>(pkt: &Packet<'_>, seen: &ParsedPacket<A>) -> u8 {
     let here = seen.kind == Kind::Tcp && seen.is_first();
     let at = usize::from(seen.header) + 13;
     if here { pkt.data().get(at).copied().unwrap_or(0) } else { 0 }
 }
 
 /// The protocol by which bindings are found: that of IPv4.
-pub(crate) fn protocol<A>(seen: &Seen<A>) -> u8 {
+pub(crate) fn protocol<A>(seen: &ParsedPacket<A>) -> u8 {
     if seen.protocol == shoal_translate46::ICMP6 { shoal_nat::tuple::ICMP } else { seen.protocol }
 }
 
 /// The remote end of a session. A query has one identifier for both ends, which the binding has already.
-pub(crate) fn remote<A>(seen: &Seen<A>, address: Ipv4Addr, port: u16) -> (Ipv4Addr, u16) {
+pub(crate) fn remote<A>(seen: &ParsedPacket<A>, address: Ipv4Addr, port: u16) -> (Ipv4Addr, u16) {
     let has_ports = matches!(seen.kind, Kind::Tcp | Kind::Udp);
     (address, if has_ports { port } else { 0 })
 }

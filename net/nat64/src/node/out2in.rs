@@ -11,12 +11,14 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Counts, Cx, Edge, NextNodes, StatefulNode, Ticket};
 use shoal_ip4::IcmpError;
 use shoal_nat::Kind;
-use shoal_translate46::{Ends, Head, How, LEAST_MTU, Seen, carried4, error_to6, read4, to6, too_long4};
+use shoal_translate46::{
+    Ends, Head, HeaderFields, LEAST_MTU, ParsedPacket, carried4, error_to6, read4, to6, too_long4,
+};
 use shoal_wire::Ip4Header;
 
 use super::{Error, ICMP_HEADER, Trace, how, protocol, remote, replace, tcp_flags, trim, whole};
 use crate::config::{Config, Inside, Outside};
-use crate::keeping::Keeping;
+use crate::session_stores::SessionStores;
 use crate::sessions::{Record, Remote, Sessions};
 use crate::shared::Shared;
 use crate::tcp::State;
@@ -27,7 +29,7 @@ pub enum Next {
     /// As an IPv6 packet.
     #[node("ip6-lookup")]
     Lookup,
-    /// It has come too far, or is too long: its sender is told.
+    /// It has come too far, or is too long: its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// Another thread has its session.
@@ -74,10 +76,10 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
 
     /// What the new header says, and whether the packet is this router's own from now on. RFC 7915, 4: what IPv4 allows to fragment
     /// this router fragments, as its own, of which no other node takes a hop off.
-    fn how(pkt: &Packet<'_>, seen: &Seen<Ipv4Addr>) -> (How, bool) {
+    fn how(pkt: &Packet<'_>, seen: &ParsedPacket<Ipv4Addr>) -> (HeaderFields, bool) {
         let (how, as_own) = (how(pkt, seen), !seen.dont_fragment);
         let hops = if as_own { seen.hops.saturating_sub(1) } else { seen.hops };
-        (How { hops, ..how }, as_own)
+        (HeaderFields { hops, ..how }, as_own)
     }
 
     /// A packet has its IPv6 headers.
@@ -108,7 +110,7 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
     #[cold]
     fn error(
         &self,
-        seen: &Seen<Ipv4Addr>,
+        seen: &ParsedPacket<Ipv4Addr>,
         (config, own): (&Config, bool),
         (sessions, pkt): (&Sessions, &mut Packet<'_>),
         cx: &Cx<'_, Self>,
@@ -200,7 +202,7 @@ impl<const HAIRPIN: bool> Counts for Out2in<HAIRPIN> {
 
 impl<const HAIRPIN: bool> StatefulNode for Out2in<HAIRPIN> {
     const NAME: &'static str = if HAIRPIN { "nat64-hairpinning" } else { "nat64-out2in" };
-    type Feature = Keeping;
+    type Feature = SessionStores;
     type Next = Next;
     type Trace = Trace;
 

@@ -11,7 +11,7 @@ use shoal_wire::MacAddress;
 use super::{Neighbours, State};
 use crate::message::{NotSent, Waiting};
 use crate::table::Key;
-use crate::{Address, Protocol, Question, Silent};
+use crate::{Address, Protocol, Question, SilentPolicy};
 
 /// How often a neighbour is asked before it is given up (RFC 4861 MAX_UNICAST_SOLICIT; VPP's figure too).
 const TRIES: u32 = 3;
@@ -23,13 +23,13 @@ pub(super) const MOST_ASKED: usize = 1024;
 pub const MOST_HELD_EACH: usize = 4;
 /// Most packets that wait in all, so that silence cannot empty the buffer pool.
 pub(super) const MOST_HELD: usize = 1024;
-/// Old entries asked for anew at a time, and how soon the next ones follow.
+/// Old entries asked for again at a time, and how soon the next ones follow.
 const MOST_PROBED: usize = 256;
 const BETWEEN_PROBES: Duration = Duration::from_millis(100);
 /// Most questions open at a time, on whatever account.
 const MOST_PROBES: usize = 4096;
 
-struct Ask<A> {
+struct PendingRequest<A> {
     tries: u32,
     next: Time,
     source: Option<A>,
@@ -38,7 +38,7 @@ struct Ask<A> {
 
 /// All open questions.
 pub(super) struct Asking<A> {
-    asks: BTreeMap<Key<A>, Ask<A>>,
+    asks: BTreeMap<Key<A>, PendingRequest<A>>,
     held: usize,
 }
 
@@ -53,18 +53,18 @@ impl<A: Address> Asking<A> {
         self.asks.contains_key(&key)
     }
 
-    fn take(&mut self, key: Key<A>) -> Option<Ask<A>> {
+    fn take(&mut self, key: Key<A>) -> Option<PendingRequest<A>> {
         let ask = self.asks.remove(&key)?;
         self.held -= ask.held.len();
         Some(ask)
     }
 
-    /// A neighbour was asked just now, and nobody is there who could answer by itself: what a program answers counts, but
-    /// it is asked no more, and no packet waits.
+    /// A neighbour was asked just now on a link without stations that answer by themselves: what a program answers
+    /// counts, but it is asked no more, and no packet waits.
     fn note(&mut self, key: Key<A>, source: A, now: Time) {
         if self.asks.len() < MOST_ASKED {
             let next = now.after(PATIENCE);
-            let ask = || Ask { tries: TRIES, next, source: Some(source), held: Vec::new() };
+            let ask = || PendingRequest { tries: TRIES, next, source: Some(source), held: Vec::new() };
             self.asks.entry(key).or_insert_with(ask).next = next;
         }
     }
@@ -76,7 +76,8 @@ impl<A: Address> Asking<A> {
         if self.held >= MOST_HELD || (self.asks.len() >= MOST_ASKED && !self.asks.contains_key(&key)) {
             return Err(buffer);
         }
-        let fresh = || Ask { tries: 1, next: now.after(PATIENCE), source: Some(source), held: Vec::new() };
+        let fresh =
+            || PendingRequest { tries: 1, next: now.after(PATIENCE), source: Some(source), held: Vec::new() };
         let ask = self.asks.entry(key).or_insert_with(fresh);
         if ask.held.len() >= MOST_HELD_EACH {
             return Err(buffer);
@@ -114,8 +115,8 @@ impl<P: Protocol> Neighbours<P> {
 
     /// Asks for a neighbour before anything is to be sent to it, once, unless it is known or being asked for.
     pub fn ask_ahead(&self, key: Key<P::Addr>) {
-        let nobody = self.interfaces.is_loopback(key.0);
-        if !nobody && self.table.borrow().get(key).is_none() && !self.is_asked(key) {
+        let is_alone = self.interfaces.is_loopback(key.0);
+        if !is_alone && self.table.borrow().get(key).is_none() && !self.is_asked(key) {
             self.ask_everybody(key, self.protocol.source_for(key));
         }
     }
@@ -230,10 +231,10 @@ impl<P: Protocol> Neighbours<P> {
         self.probe_aged(now);
     }
 
-    /// Nobody answered: the neighbour is gone, if it was ever there. Where entries do not age one that is known stays,
+    /// No answer came: the neighbour is gone, if it was ever there. Where entries do not age one that is known stays,
     /// and only routes with other ways avoid it.
     fn silent(&self, key: Key<P::Addr>) {
-        let keeps = P::TIMING.is_some_and(|t| t.silent == Silent::Stays) && self.limits().age.is_zero();
+        let keeps = P::TIMING.is_some_and(|t| t.silent == SilentPolicy::Stays) && self.limits().age.is_zero();
         let known = self.table.borrow().get(key).is_some();
         let avoided = if known && keeps {
             self.fib.has_choice(key.0, key.1.into())
@@ -274,7 +275,7 @@ impl<P: Protocol> Neighbours<P> {
         }
         self.doubt(key, State::Probe);
         let source = self.protocol.source_for(key);
-        let ask = Ask { tries: 1, next: now.after(PATIENCE), source, held: Vec::new() };
+        let ask = PendingRequest { tries: 1, next: now.after(PATIENCE), source, held: Vec::new() };
         self.asking.borrow_mut().asks.insert(key, ask);
         self.ask(key, source);
     }

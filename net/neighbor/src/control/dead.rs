@@ -1,7 +1,7 @@
 //! Next hops that do not answer: routes with other ways avoid them until they are heard of.
 //!
-//! Nobody sends to what is avoided, so nobody would find out that it is back. It is asked from time to time as long as
-//! a route names it; what it says by itself counts as well.
+//! No packets go to a next hop that is avoided, so traffic cannot show that it is back. It is asked from time to time
+//! as long as a route names it; what it says by itself counts as well.
 
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
 //! Neighbour unreachability detection: how sure it is that a neighbour is still there. RFC 4861 7.3.
 //!
-//! The data path does not tell whom it sends to. So an entry that becomes stale has its adjacency led through the node
-//! that asks for neighbours: the first packet that comes there is sent on by a *way*, a second adjacency with the
-//! complete rewrite, and tells that the neighbour is in use. Nothing is lost or held, and neighbours that nobody
-//! sends to are not probed. Packets of each family that have the neighbour as next hop (RFC 8950) have a way of their own.
+//! The data path does not report the neighbours it sends to. So an entry that becomes stale has its adjacency led
+//! through the node that asks for neighbours: the first packet that comes there is sent on by a *way*, a second
+//! adjacency with the complete rewrite, and tells that the neighbour is in use. Nothing is lost or held, and neighbours
+//! without traffic are not probed. Packets of each family that have the neighbour as next hop (RFC 8950) have a way of
+//! their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -44,7 +45,7 @@ impl fmt::Display for State {
     }
 }
 
-/// What a neighbour said it is.
+/// The role that a neighbour announced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -61,11 +62,11 @@ struct Entry {
     due: Option<Time>,
     /// While it is stale: the adjacencies that packets are sent on by, by what they are. Each is made when there is an
     /// adjacency whose packets take it.
-    ways: Ways,
+    ways: LinkAdjacencies,
 }
 
 /// By link.
-pub(super) type Ways = [Option<AdjIndex>; Link::COUNT];
+pub(super) type LinkAdjacencies = [Option<AdjIndex>; Link::COUNT];
 
 /// All neighbours that may be doubted.
 pub(super) struct Reach<A> {
@@ -93,8 +94,8 @@ impl<A: Address> Reach<A> {
     }
 
     /// Forgets an entry; what is left are its ways, to be unlocked when packets are led past them.
-    pub(super) fn remove(&mut self, key: Key<A>) -> Ways {
-        let Some(old) = self.entries.remove(&key) else { return Ways::default() };
+    pub(super) fn remove(&mut self, key: Key<A>) -> LinkAdjacencies {
+        let Some(old) = self.entries.remove(&key) else { return LinkAdjacencies::default() };
         if let Some(due) = old.due {
             self.due.remove(&(due, key));
         }
@@ -102,17 +103,17 @@ impl<A: Address> Reach<A> {
     }
 
     /// Enters a state, and what is to be done then; the ways of the old one are left over.
-    fn set(&mut self, key: Key<A>, state: State, due: Option<Time>) -> Ways {
+    fn set(&mut self, key: Key<A>, state: State, due: Option<Time>) -> LinkAdjacencies {
         let role = self.role(key);
         let left = self.remove(key);
         if let Some(due) = due {
             self.due.insert((due, key));
         }
-        self.entries.insert(key, Entry { state, role, due, ways: Ways::default() });
+        self.entries.insert(key, Entry { state, role, due, ways: LinkAdjacencies::default() });
         left
     }
 
-    fn ways(&self, key: Key<A>) -> Ways {
+    fn ways(&self, key: Key<A>) -> LinkAdjacencies {
         self.entries.get(&key).map(|e| e.ways).unwrap_or_default()
     }
 }
@@ -128,7 +129,7 @@ impl<P: Protocol> Neighbours<P> {
         self.reach.borrow().state(key)
     }
 
-    /// What a neighbour said it is.
+    /// The role that a neighbour announced.
     pub fn role(&self, key: Key<P::Addr>) -> Role {
         self.reach.borrow().role(key)
     }
@@ -140,8 +141,8 @@ impl<P: Protocol> Neighbours<P> {
         }
     }
 
-    /// A neighbour that is known is in a state from now on. Static ones are not doubted, nor those on a link where
-    /// nobody could confirm.
+    /// A neighbour that is known is in a state from now on. Static ones are not doubted, nor those on a link without
+    /// stations that could confirm.
     pub fn doubt(&self, key: Key<P::Addr>, state: State) {
         let Some(timing) = P::TIMING.filter(|_| self.interfaces.has_stations(key.0)) else { return };
         if self.table.borrow().get(key).is_none_or(|n| n.origin == Origin::Static) {
@@ -177,7 +178,7 @@ impl<P: Protocol> Neighbours<P> {
         self.unlock_ways(left);
     }
 
-    pub(super) fn unlock_ways(&self, ways: Ways) {
+    pub(super) fn unlock_ways(&self, ways: LinkAdjacencies) {
         for way in ways.into_iter().flatten() {
             self.adjacencies.unlock(way);
         }
@@ -190,8 +191,8 @@ impl<P: Protocol> Neighbours<P> {
         }
     }
 
-    /// The adjacency that packets to a stale neighbour are sent by. Without one nobody learns that they are sent, and
-    /// the neighbour is not probed.
+    /// The adjacency that packets to a stale neighbour are sent by. Without one the control plane does not learn that
+    /// they are sent, and the neighbour is not probed.
     fn way(&self, key: Key<P::Addr>, link: Link) -> Option<AdjIndex> {
         let known = self.reach.borrow().ways(key).get(link as usize).copied().flatten();
         if known.is_some() {

@@ -33,7 +33,7 @@ pub const fn failure_counters(silent: &'static str) -> [ErrorCounter; 3] {
     ]
 }
 
-/// Where a packet goes next: its sender is told that the destination cannot be reached.
+/// Where a packet goes next: its sender gets an error that the destination cannot be reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Next<P>(PhantomData<P>);
 
@@ -77,7 +77,7 @@ pub struct Trace {
 
 /// Ends waiting.
 pub struct Failed<P> {
-    /// Whether senders are told at all.
+    /// Whether senders get errors at all.
     unreachables: Unreachables,
     protocol: PhantomData<P>,
 }

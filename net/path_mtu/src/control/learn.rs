@@ -40,12 +40,12 @@ impl Default for Learning {
     }
 }
 
-/// What an error said.
+/// What an error reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Learnt {
     /// The longest packet.
     pub mtu: u16,
-    /// When it was last said.
+    /// When it was last reported.
     pub at: Time,
     /// When it is forgotten.
     pub until: Time,

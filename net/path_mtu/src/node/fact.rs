@@ -11,12 +11,12 @@ use shoal_interface::IfTable;
 
 use crate::control::Learning;
 
-/// An error said it, about a packet that this router may have sent.
+/// A size that an error reported, about a packet that this router may have sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fact {
     /// The table of the interface the error came in by.
     pub fib: FibIndex,
-    /// Whom the packet was sent to.
+    /// The destination of the packet.
     pub peer: IpAddr,
     /// The longest packet that would have gone on.
     pub mtu: u16,
@@ -43,7 +43,7 @@ impl Wanted {
 
 /// What both nodes have.
 #[derive(Clone)]
-pub(crate) struct Eye {
+pub(crate) struct ErrorReader {
     pub(crate) interfaces: IfTable,
     pub(crate) wanted: Wanted,
     /// How many errors may be looked at.

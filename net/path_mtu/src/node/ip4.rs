@@ -9,12 +9,12 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Cx, PacketNode};
 use shoal_wire::{FromBytes, Icmp4Error, Ip4Header};
 
-use super::{Eye, Fact};
+use super::{ErrorReader, Fact};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Whoever waits for errors, as all others do.
+    /// The node that waits for errors, as all others do.
     #[node("ip4-icmp-listener")]
     Listener,
 }
@@ -51,12 +51,12 @@ pub(crate) struct Trace {
 }
 
 /// Learns.
-pub(crate) struct Ip4TooBig(pub(crate) Eye);
+pub(crate) struct Ip4TooBig(pub(crate) ErrorReader);
 
 /// RFC 1191, 7.1: what paths carry that are told by a router which does not say how much; the first below the packet.
 const PLATEAUS: [u16; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
 
-/// What the error says of the way to whom.
+/// The host and the size that the error reports.
 fn said(pkt: &Packet<'_>, least: u16) -> Result<(Ipv4Addr, u16), Error> {
     let ip = pkt.header::<Ip4Header>().ok_or(Error::Quote)?;
     let error = pkt.header_at::<Icmp4Error>(ip.header_len()).ok_or(Error::Quote)?;
@@ -66,7 +66,7 @@ fn said(pkt: &Packet<'_>, least: u16) -> Result<(Ipv4Addr, u16), Error> {
     if quoted.version() != 4 || quoted.header_len() < Ip4Header::LEN {
         return Err(Error::Quote);
     }
-    // The error went to an address of this router; whoever forges one must know to whom we speak all the same.
+    // The error went to an address of this router; a forger must still know which host we speak to.
     if quoted.src() != ip.dst() {
         return Err(Error::NotOurs);
     }

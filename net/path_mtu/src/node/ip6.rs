@@ -9,7 +9,7 @@ use shoal_fib::FibIndex;
 use shoal_graph::{Cx, PacketNode};
 use shoal_wire::{FromBytes, Icmp6Error, Ip6Header};
 
-use super::{Eye, Fact};
+use super::{ErrorReader, Fact};
 
 /// Where a packet goes next.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,9 +54,9 @@ pub(crate) struct Trace {
 }
 
 /// Learns.
-pub(crate) struct Ip6TooBig(pub(crate) Eye);
+pub(crate) struct Ip6TooBig(pub(crate) ErrorReader);
 
-/// What the error says of the way to whom.
+/// The host and the size that the error reports.
 fn said(pkt: &Packet<'_>) -> Result<(Ipv6Addr, u16), Error> {
     let ip = pkt.header::<Ip6Header>().ok_or(Error::Quote)?;
     let at =
@@ -67,7 +67,7 @@ fn said(pkt: &Packet<'_>) -> Result<(Ipv6Addr, u16), Error> {
     if quoted.version() != 6 {
         return Err(Error::Quote);
     }
-    // The error went to an address of this router; whoever forges one must know to whom we speak all the same.
+    // The error went to an address of this router; a forger must still know which host we speak to.
     if quoted.src() != ip.dst() {
         return Err(Error::NotOurs);
     }

@@ -4,6 +4,6 @@ mod fact;
 mod ip4;
 mod ip6;
 
-pub(crate) use fact::{Eye, Fact, Wanted};
+pub(crate) use fact::{ErrorReader, Fact, Wanted};
 pub(crate) use ip4::Ip4TooBig;
 pub(crate) use ip6::Ip6TooBig;

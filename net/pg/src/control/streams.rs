@@ -16,7 +16,7 @@ use crate::receive::Receive;
 use crate::stream::{Pace, Shared, Size, Source, StreamSpec};
 use crate::{Mode, PgError};
 
-/// Bytes of a described packet when nothing else is said.
+/// Default bytes of a described packet.
 const DEFAULT_SIZE: usize = 64;
 /// Largest packet.
 const MOST_BYTES: usize = 65_535;

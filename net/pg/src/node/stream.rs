@@ -140,7 +140,7 @@ impl StreamQueue {
     }
 }
 
-/// Writes the changing fields of a packet whose size changes, too, and sums it anew.
+/// Writes the changing fields of a packet whose size changes, too, and recomputes its checksums.
 fn vary_slowly(blueprint: &Blueprint, number: u64, random: &mut Random, offload: Offload, packet: &mut [u8]) {
     for field in &blueprint.fields {
         field.put(field.value(number, random), packet);

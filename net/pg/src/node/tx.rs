@@ -111,7 +111,7 @@ impl Tx {
         }
     }
 
-    /// Shows the frame to whoever looks.
+    /// Shows the frame to the observer.
     #[cold]
     fn show(&self, frame: &mut Frame, cx: &mut FrameCx<'_>, offload: bool) {
         let (memory, at) = (cx.memory(), self.clock.wall(cx.now()));

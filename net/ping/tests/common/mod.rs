@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use shoal_module::cli::{CliError, Gone, Reader, Sink};
+use shoal_module::cli::{CliError, ClientGone, Reader, Sink};
 use shoal_ping::{Detail, Ping, Target, Traceroute};
 use shoal_testkit::{PEER, PEER_MAC, Port, Router, STACK};
 
@@ -33,9 +33,9 @@ impl Screen {
 }
 
 impl Reader for Screen {
-    fn write(&self, text: &str) -> Result<(), Gone> {
+    fn write(&self, text: &str) -> Result<(), ClientGone> {
         if self.gone.get() {
-            return Err(Gone);
+            return Err(ClientGone);
         }
         self.text.borrow_mut().push_str(text);
         Ok(())

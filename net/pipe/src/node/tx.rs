@@ -29,9 +29,9 @@ pub enum Error {
 
 /// The ends of a pipe; 0 for one that is not there. Clones are the same.
 #[derive(Clone, Default)]
-pub struct Ends(Arc<[AtomicU32; 2]>);
+pub struct PipeEnds(Arc<[AtomicU32; 2]>);
 
-impl Ends {
+impl PipeEnds {
     pub(crate) fn set(&self, ends: [SwIfIndex; 2]) {
         self.0.iter().zip(ends).for_each(|(slot, end)| slot.store(end.0, Ordering::Relaxed));
     }
@@ -53,7 +53,7 @@ impl Ends {
 /// Sends from end to end.
 pub struct PipeTx {
     /// Which they are.
-    pub ends: Ends,
+    pub ends: PipeEnds,
 }
 
 impl FrameNode for PipeTx {

@@ -19,7 +19,7 @@ use crate::{Punt, PuntError, Redirect, Rx};
 /// A way of punted packets.
 #[derive(Value, Clone, Copy, Debug, PartialEq)]
 pub struct PuntRedirect {
-    /// The interface they came in by; all bits set for those of which nothing else is said.
+    /// The interface they came in by; all bits set for those without an entry of their own.
     pub rx_sw_if_index: InterfaceIndex,
     /// The interface they go out by; all bits set if the next hop says which.
     pub tx_sw_if_index: InterfaceIndex,

@@ -11,7 +11,7 @@ use super::redirect::{number, redirects, rx_of, set};
 #[derive(Value, Clone, Debug, PartialEq)]
 #[value(name = "punt_redirect_v2")]
 pub struct PuntRedirectV2 {
-    /// The interface they came in by; all bits set for those of which nothing else is said.
+    /// The interface they came in by; all bits set for those without an entry of their own.
     #[preset(4294967295)]
     pub rx_sw_if_index: InterfaceIndex,
     pub af: AddressFamily,

@@ -6,7 +6,7 @@ use shoal_message::{
 };
 use shoal_module::api::{Call, Request};
 
-use crate::{L4, Punt as Control, Registered, Standing};
+use crate::{L4, Punt as Control, Registered, RegistrationState};
 
 /// What punted packets are known by.
 #[derive(Value, Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl Punt {
 impl Request for SetPunt {
     fn handle(self, call: &Call) -> Result<(), Retval> {
         let punt = call.get::<Control>().map_err(|_| Retval::UNSPECIFIED)?;
-        let standing = if self.is_add { Standing::Punted } else { Standing::NotPunted };
+        let standing = if self.is_add { RegistrationState::Punted } else { RegistrationState::NotPunted };
         punt.set(self.punt.registered()?, standing).map_err(|e| super::retval(&e))
     }
 }

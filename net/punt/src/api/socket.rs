@@ -9,7 +9,7 @@ use shoal_module::api::{Call, Dump, Request};
 
 use super::retval;
 use super::set::{Punt, PuntException, PuntIpProto, PuntL4, PuntType, PuntUnion};
-use crate::{Punt as Control, PuntError, PuntReason, ReasonInfo, What};
+use crate::{Punt as Control, PuntClass, PuntError, PuntReason, ReasonInfo};
 
 /// The form of descriptors in front of packets.
 const VERSION: u32 = 1;
@@ -73,7 +73,7 @@ pub struct Reason {
     pub name: String,
 }
 
-fn what(punt: Punt) -> Result<What, PuntError> {
+fn what(punt: Punt) -> Result<PuntClass, PuntError> {
     let wrong = |_| PuntError::NoPort;
     Ok(match punt.r#type {
         PuntType::L4 => {
@@ -81,31 +81,31 @@ fn what(punt: Punt) -> Result<What, PuntError> {
             if protocol.0 != UDP {
                 return Err(PuntError::NotUdp(protocol.0));
             }
-            What::Udp(family_of(af), port)
+            PuntClass::Udp(family_of(af), port)
         }
         PuntType::IpProto => {
             let PuntIpProto { af, protocol } = punt.punt.read().map_err(wrong)?;
-            What::Protocol(family_of(af), protocol.0)
+            PuntClass::Protocol(family_of(af), protocol.0)
         }
         PuntType::Exception => {
             let PuntException { id } = punt.punt.read().map_err(wrong)?;
-            What::Exception(id)
+            PuntClass::Exception(id)
         }
     })
 }
 
-fn of(what: What) -> Punt {
+fn of(what: PuntClass) -> Punt {
     let af = |family: Family| af_of(family);
     let (r#type, punt) = match what {
-        What::Udp(family, port) => {
+        PuntClass::Udp(family, port) => {
             let l4 = PuntL4 { af: af(family), protocol: IpProto(UDP), port };
             (PuntType::L4, PuntUnion::of(&l4))
         }
-        What::Protocol(family, protocol) => {
+        PuntClass::Protocol(family, protocol) => {
             let protocol = PuntIpProto { af: af(family), protocol: IpProto(protocol) };
             (PuntType::IpProto, PuntUnion::of(&protocol))
         }
-        What::Exception(id) => (PuntType::Exception, PuntUnion::of(&PuntException { id })),
+        PuntClass::Exception(id) => (PuntType::Exception, PuntUnion::of(&PuntException { id })),
     };
     Punt { r#type, punt }
 }

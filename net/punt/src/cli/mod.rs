@@ -14,7 +14,7 @@ use shoal_interface::{InterfaceArg, Interfaces};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
-use crate::{L4, Punt, PuntError, Registered, Rx, Standing};
+use crate::{L4, Punt, PuntError, Registered, RegistrationState, Rx};
 
 /// Commands of this crate.
 pub static COMMANDS: &[Command] = &[
@@ -25,7 +25,7 @@ pub static COMMANDS: &[Command] = &[
     )
     .examples(&["set punt ip4 udp port 53", "set punt ip6 tcp all", "set punt ip6 ip-proto 89", "set punt udp 53 del"])
     .doc(
-        "Without a family it is IPv4. Packets to ports and protocols that nobody here listens to are refused otherwise, \
+        "Without a family it is IPv4. Packets to ports and protocols without a listener here are refused otherwise, \
          unless the interface has an image in Linux (`lcp create`). TCP is punted as a whole.",
     ),
     udp_ports::SHOW,
@@ -71,7 +71,7 @@ pub static COMMANDS: &[Command] = &[
     socket::STATS,
 ];
 
-const REDIRECT: &str = "`rx` is the interface the packets came in by; `all`: those of which nothing is said. A next hop \
+const REDIRECT: &str = "`rx` is the interface the packets came in by; `all`: those without a redirect of their own. A next hop \
                         without an interface is looked up.";
 const POLICER: &str = "Packets above the rate are dropped and counted. `burst`: so many at once after a quiet time; a \
                        tenth of the rate unless it is named.";
@@ -109,7 +109,7 @@ fn set(control: &Control, args: &Args) -> Result<Output, CliError> {
         (None, true, None) => L4::AllUdp,
         (None, false, None) => L4::AllTcp,
     };
-    let standing = if args.has("del") { Standing::NotPunted } else { Standing::Punted };
+    let standing = if args.has("del") { RegistrationState::NotPunted } else { RegistrationState::Punted };
     control.get::<Punt>()?.set(Registered { family, l4 }, standing).map_err(failed)?;
     Ok(Output::none())
 }

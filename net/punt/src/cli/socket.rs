@@ -10,7 +10,7 @@ use shoal_module::cli::{Args, CliError, Command, Output};
 
 use super::failed;
 use crate::node::DISPATCH;
-use crate::{Punt, PuntError, PuntReason, ReasonInfo, Registration, What};
+use crate::{Punt, PuntClass, PuntError, PuntReason, ReasonInfo, Registration};
 
 pub(super) const REGISTER: Command = Command::new(
     "punt socket register {[ipv4 | ipv6] & [udp | tcp] & [all | <port:u16>] & [ip-proto <protocol:u8>] & [exception \
@@ -61,10 +61,10 @@ pub(super) const STATS: Command =
     Command::new("show punt stats", "Show how many packets features have punted", stats)
         .examples(&["show punt stats"]);
 
-fn what(control: &Control, args: &Args) -> Result<What, CliError> {
+fn what(control: &Control, args: &Args) -> Result<PuntClass, CliError> {
     let family = if args.has("ipv6") { Family::Ip6 } else { Family::Ip4 };
     if let Some(protocol) = args.opt::<u8>("protocol")? {
-        return Ok(What::Protocol(family, protocol));
+        return Ok(PuntClass::Protocol(family, protocol));
     }
     if let Some(name) = args.opt::<String>("reason")? {
         let punt = control.get::<Punt>()?;
@@ -74,13 +74,13 @@ fn what(control: &Control, args: &Args) -> Result<What, CliError> {
         let id = id.ok_or_else(|| {
             CliError::argument("reason", format!("no punt reason `{name}': there are {known}"))
         })?;
-        return Ok(What::Exception(id.0));
+        return Ok(PuntClass::Exception(id.0));
     }
     if args.has("tcp") {
         return Err(failed(PuntError::NotUdp(6)));
     }
     let port = args.opt::<u16>("port")?.ok_or_else(|| CliError::failed(PuntError::NoPort.to_string()))?;
-    Ok(What::Udp(family, port))
+    Ok(PuntClass::Udp(family, port))
 }
 
 fn register(control: &Control, args: &Args) -> Result<Output, CliError> {
@@ -116,11 +116,11 @@ fn family(family: Family) -> &'static str {
     if family == Family::Ip4 { "IP4" } else { "IP6" }
 }
 
-fn words(punt: &Punt, what: What) -> String {
+fn words(punt: &Punt, what: PuntClass) -> String {
     match what {
-        What::Udp(of, port) => format!("{} UDP port {port}", family(of)),
-        What::Protocol(of, n) => format!("{} {}", family(of), protocol(n)),
-        What::Exception(id) => match punt.reasons().name(PuntReason(id)) {
+        PuntClass::Udp(of, port) => format!("{} UDP port {port}", family(of)),
+        PuntClass::Protocol(of, n) => format!("{} {}", family(of), protocol(n)),
+        PuntClass::Exception(id) => match punt.reasons().name(PuntReason(id)) {
             Some(name) => format!("[{id}] {name}"),
             None => format!("[{id}]"),
         },
@@ -150,10 +150,10 @@ fn protocol(n: u8) -> String {
 
 fn show(control: &Control, args: &Args) -> Result<Output, CliError> {
     let punt = control.get::<Punt>()?;
-    let wanted = |what: What| match what {
-        What::Exception(_) => args.has("exception"),
-        What::Protocol(..) => args.has("ip-proto") || args.has("ip"),
-        What::Udp(..) => !args.has("exception") && !args.has("ip-proto") && !args.has("ip"),
+    let wanted = |what: PuntClass| match what {
+        PuntClass::Exception(_) => args.has("exception"),
+        PuntClass::Protocol(..) => args.has("ip-proto") || args.has("ip"),
+        PuntClass::Udp(..) => !args.has("exception") && !args.has("ip-proto") && !args.has("ip"),
     };
     let all = punt.sockets().list().into_iter().filter(|registration| wanted(registration.what));
     let row = |Registration { what, path }| Row {

@@ -6,7 +6,7 @@ use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
 use shoal_graph::counter::Combined;
 use shoal_graph::{Cx, Edge, PacketNode};
 
-use crate::reasons::{MOST, PuntReason, Takers};
+use crate::reasons::{MOST, PuntReason, ReasonEdges};
 
 /// The node's name.
 pub(crate) const DISPATCH: &str = "punt-dispatch";
@@ -35,7 +35,7 @@ pub(crate) struct Trace {
 
 /// Hands out packets by their reason.
 pub(crate) struct Dispatch {
-    pub takers: Takers,
+    pub takers: ReasonEdges,
     /// Packets and bytes by reason.
     pub counts: Combined,
 }

@@ -9,7 +9,7 @@ mod socket_rx;
 pub(crate) use dispatch::{DISPATCH, Dispatch};
 pub(crate) use policer::Policer;
 pub(crate) use redirect::Redirector;
-pub(crate) use socket::{By, Error as TxError, Item, ToSocket};
+pub(crate) use socket::{Error as TxError, Item, PuntKey, ToSocket};
 pub(crate) use socket_rx::{RxError, SOCKET_RX, SocketRx};
 
 /// What differs between the families.
@@ -22,7 +22,7 @@ pub(crate) trait Kind: Copy + Send + Sync + 'static {
     const REDIRECT: &'static str;
     /// The node that follows an adjacency.
     const BALANCE: &'static str;
-    /// Whoever hands packets to the host.
+    /// The nodes that hand packets to the host.
     const HOST: &'static [&'static str];
     /// What the policer comes before.
     const BEFORE_HOST: &'static [&'static str];

@@ -8,7 +8,7 @@ use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_graph::{Cx, Edge, NextNodes, PacketNode};
 
 use super::Kind;
-use crate::ways::Ways;
+use crate::redirects::RedirectTable;
 
 /// Where a packet goes next: its way, or a feature.
 #[derive(Clone, Copy)]
@@ -40,12 +40,12 @@ pub(crate) struct Trace {
 
 /// Redirects.
 pub(crate) struct Redirector<K> {
-    ways: Ways,
+    ways: RedirectTable,
     kind: PhantomData<K>,
 }
 
 impl<K> Redirector<K> {
-    pub(crate) fn new(ways: Ways) -> Self {
+    pub(crate) fn new(ways: RedirectTable) -> Self {
         Redirector { ways, kind: PhantomData }
     }
 }

@@ -11,11 +11,11 @@ use shoal_graph::{FrameCx, FrameNode, NoNext};
 use shoal_wire::{EtherType, EthernetHeader, IntoBytes, Ip4Header, Ip6Header, Transport};
 
 use crate::reasons::PuntReason;
-use crate::sockets::What;
+use crate::sockets::PuntClass;
 
 /// A packet for a client.
 pub(crate) struct Item {
-    pub what: What,
+    pub what: PuntClass,
     pub buffer: Buffer,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Error {
 
 /// What packets of a node are known by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum By {
+pub(crate) enum PuntKey {
     /// Their destination port.
     Port(Family),
     /// Their protocol.
@@ -45,39 +45,39 @@ pub(crate) enum By {
     Reason,
 }
 
-impl By {
-    pub const ALL: [By; 5] = [
-        By::Port(Family::Ip4),
-        By::Port(Family::Ip6),
-        By::Protocol(Family::Ip4),
-        By::Protocol(Family::Ip6),
-        By::Reason,
+impl PuntKey {
+    pub const ALL: [PuntKey; 5] = [
+        PuntKey::Port(Family::Ip4),
+        PuntKey::Port(Family::Ip6),
+        PuntKey::Protocol(Family::Ip4),
+        PuntKey::Protocol(Family::Ip6),
+        PuntKey::Reason,
     ];
 
     /// The node's name.
     pub const fn node(self) -> &'static str {
         match self {
-            By::Port(Family::Ip4) => "ip4-udp-punt-socket",
-            By::Port(Family::Ip6) => "ip6-udp-punt-socket",
-            By::Protocol(Family::Ip4) => "ip4-proto-punt-socket",
-            By::Protocol(Family::Ip6) => "ip6-proto-punt-socket",
-            By::Reason => "exception-punt-socket",
+            PuntKey::Port(Family::Ip4) => "ip4-udp-punt-socket",
+            PuntKey::Port(Family::Ip6) => "ip6-udp-punt-socket",
+            PuntKey::Protocol(Family::Ip4) => "ip4-proto-punt-socket",
+            PuntKey::Protocol(Family::Ip6) => "ip6-proto-punt-socket",
+            PuntKey::Reason => "exception-punt-socket",
         }
     }
 
     /// Which packets these are of all.
-    pub fn of(what: What) -> By {
+    pub fn of(what: PuntClass) -> PuntKey {
         match what {
-            What::Udp(family, _) => By::Port(family),
-            What::Protocol(family, _) => By::Protocol(family),
-            What::Exception(_) => By::Reason,
+            PuntClass::Udp(family, _) => PuntKey::Port(family),
+            PuntClass::Protocol(family, _) => PuntKey::Protocol(family),
+            PuntClass::Exception(_) => PuntKey::Reason,
         }
     }
 }
 
 /// Puts packets aside for the main thread.
 pub(crate) struct ToSocket {
-    pub by: By,
+    pub by: PuntKey,
     pub tell: Sender<Item>,
 }
 
@@ -105,17 +105,17 @@ fn uncover(pkt: &mut Packet<'_>) -> Option<()> {
 }
 
 impl ToSocket {
-    fn what(&self, pkt: &Packet<'_>) -> Option<What> {
+    fn what(&self, pkt: &Packet<'_>) -> Option<PuntClass> {
         match self.by {
-            By::Reason => Some(What::Exception(PuntReason::of(pkt).0)),
-            By::Protocol(family) => {
+            PuntKey::Reason => Some(PuntClass::Exception(PuntReason::of(pkt).0)),
+            PuntKey::Protocol(family) => {
                 let transport = transport(family, pkt)?;
-                Some(What::Protocol(family, transport.protocol.0))
+                Some(PuntClass::Protocol(family, transport.protocol.0))
             }
-            By::Port(family) => {
+            PuntKey::Port(family) => {
                 let at = transport(family, pkt)?.offset + 2;
                 let port = *pkt.data().get(at..)?.first_chunk::<2>()?;
-                Some(What::Udp(family, u16::from_be_bytes(port)))
+                Some(PuntClass::Udp(family, u16::from_be_bytes(port)))
             }
         }
     }
@@ -133,7 +133,7 @@ impl ToSocket {
 }
 
 impl FrameNode for ToSocket {
-    const NAME: &'static str = By::Reason.node();
+    const NAME: &'static str = PuntKey::Reason.node();
     type Next = NoNext;
     type Error = Error;
 

@@ -8,8 +8,8 @@ use super::{Kind, Reassembly, Version};
 use crate::ReassemblyError;
 use crate::family::Family;
 use crate::settings::Settings;
-use crate::state::{Held, Shard, State};
-use crate::table::Seen;
+use crate::state::{DatagramTable, Shard, State};
+use crate::table::DatagramInfo;
 
 /// Datagrams listed of each thread.
 const LISTED: usize = 256;
@@ -65,7 +65,7 @@ impl Reassembly {
         Ok(Look { reassemblies, settings, buffers, most_buffers, datagrams })
     }
 
-    fn datagrams<F: Family, T: Held<F::Key>>(
+    fn datagrams<F: Family, T: DatagramTable<F::Key>>(
         &self,
         key: &StateKey<State<F, T>>,
         details: bool,
@@ -75,7 +75,7 @@ impl Reassembly {
             (shard.table.count(), shard.table.seen(most))
         })?;
         let now = self.graph.clock().now();
-        let age = |seen: &Seen<F::Key>| now.since(seen.since).as_millis() as u64;
+        let age = |seen: &DatagramInfo<F::Key>| now.since(seen.since).as_millis() as u64;
         let count = all.values().map(|(count, _)| count).sum();
         let each = all
             .iter()
@@ -84,8 +84,8 @@ impl Reassembly {
     }
 }
 
-fn datagram<K: Display>(thread: usize, seen: &Seen<K>, age_ms: u64) -> Datagram {
-    let Seen { key, fragments, bytes, len, given_up, .. } = seen;
+fn datagram<K: Display>(thread: usize, seen: &DatagramInfo<K>, age_ms: u64) -> Datagram {
+    let DatagramInfo { key, fragments, bytes, len, given_up, .. } = seen;
     Datagram {
         thread,
         key: key.to_string(),

@@ -1,6 +1,6 @@
-//! `ip4-full-reassembly-expired`, `ip6-full-reassembly-expired`: fragments whose rest did not come in time, and what
-//! their sender is told. RFC 792; RFC 1122, 3.3.2; RFC 4443, 3.3.
-//! ip4-full-reassembly | the expire walk -> **ip4-full-reassembly-expired** -> error-drop | ip4-icmp-error
+//! `ip4-full-reassembly-expired`, `ip6-full-reassembly-expired`: fragments whose rest did not come in time, and the
+//! errors to their senders. RFC 792; RFC 1122, 3.3.2; RFC 4443, 3.3. ip4-full-reassembly | the expire walk ->
+//! **ip4-full-reassembly-expired** -> error-drop | ip4-icmp-error
 
 use std::marker::PhantomData;
 
@@ -18,7 +18,7 @@ pub enum Error {
     /// fragments dropped due to reassembly timeout
     #[counter("reass_timeout")]
     Timeout,
-    /// senders told of a reassembly timeout
+    /// reassembly timeouts reported to senders
     #[counter("reass_timeout_told")]
     #[severity(warn)]
     Told,

@@ -20,7 +20,7 @@ pub use super::full_error::Error;
 use crate::family::{Family, Fault, Fragment, Problem};
 use crate::join::join;
 use crate::state::{EXPIRED_AT_ONCE, Full, FullTable, Shard, Ticket, tell};
-use crate::table::{Items, Outcome, Table, Whole, Why};
+use crate::table::{CompleteDatagram, Items, Outcome, ReleaseReason, Table};
 
 /// What `show trace` says.
 struct Trace<K> {
@@ -96,8 +96,8 @@ impl<F: Family> Items<Buffer> for Hooks<'_, '_, F> {
         F::trim(&mut self.cx.cache().packet(item), front as usize, back as usize).is_some()
     }
 
-    fn gone(&mut self, mut item: Buffer, why: Why, first: bool) {
-        if why == Why::Timeout {
+    fn gone(&mut self, mut item: Buffer, why: ReleaseReason, first: bool) {
+        if why == ReleaseReason::Timeout {
             tell(&mut self.cx.cache().packet(&mut item), why, first);
             self.cx.send_to(self.node.full.expired_node(), item);
         } else {
@@ -163,7 +163,7 @@ impl<F: Family> FullNode<F> {
         }
     }
 
-    /// A fragment that nobody can use; RFC 8200, 4.5 has the sender told of some.
+    /// A useless fragment; RFC 8200, 4.5 demands errors for some.
     fn refuse(mut buffer: Buffer, fault: Fault, cx: &mut FrameCx<'_>) {
         let (why, problem) = match fault {
             Fault::Malformed => (Error::Malformed, None),
@@ -179,7 +179,7 @@ impl<F: Family> FullNode<F> {
 
     /// Makes one packet of a whole datagram's fragments and sends it where the first one was going.
     fn finish(
-        whole: &Whole<F::Key, Buffer>,
+        whole: &CompleteDatagram<F::Key, Buffer>,
         table: &mut Table<F::Key, Buffer>,
         last: Ticket,
         cx: &mut FrameCx<'_>,
@@ -211,7 +211,7 @@ impl<F: Family> FullNode<F> {
             return cx.drop(packet, Error::Internal);
         }
         let meta = pkt.meta_mut();
-        // What was said of the first fragment's sum was not said of the whole.
+        // The first fragment's checksum flags do not hold for the whole.
         meta.flags = meta.flags.without(Flags::L4_CHECKSUM_OK).without(Flags::L4_CHECKSUM_OFFLOAD);
         cx.trace(&pkt, || Finished { len: whole.len, fragments: whole.fragments });
         cx.count(Error::Success, 1);

@@ -2,7 +2,7 @@
 
 use shoal_derive::ErrorCounters;
 
-use crate::table::Why;
+use crate::table::ReleaseReason;
 
 /// Why a fragment is dropped here, and what else is counted. Names and texts are VPP's where it has one.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,17 +64,17 @@ pub enum Error {
     Handoff,
 }
 
-impl From<Why> for Error {
-    fn from(why: Why) -> Error {
+impl From<ReleaseReason> for Error {
+    fn from(why: ReleaseReason) -> Error {
         match why {
-            Why::Duplicate => Error::Duplicate,
-            Why::Overlap => Error::Overlap,
-            Why::TooMany => Error::TooMany,
-            Why::Evicted => Error::Evicted,
-            Why::NoBuffers => Error::NoBuffers,
-            Why::GivenUp => Error::GivenUp,
-            Why::Timeout => Error::Timeout,
-            Why::Ecn => Error::Ecn,
+            ReleaseReason::Duplicate => Error::Duplicate,
+            ReleaseReason::Overlap => Error::Overlap,
+            ReleaseReason::TooMany => Error::TooMany,
+            ReleaseReason::Evicted => Error::Evicted,
+            ReleaseReason::NoBuffers => Error::NoBuffers,
+            ReleaseReason::GivenUp => Error::GivenUp,
+            ReleaseReason::Timeout => Error::Timeout,
+            ReleaseReason::Ecn => Error::Ecn,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The nodes.
 
 pub mod expired;
+mod fragment_next;
 pub mod full;
 mod full_error;
 pub mod sv;
 pub mod sv_feature;
-mod way;
 
-pub use way::{ToIcmp, Way};
+pub use fragment_next::{FragmentNext, ToIcmp};

@@ -17,7 +17,7 @@ use crate::family::{Family, Fault};
 use crate::l4::{L4, Words};
 use crate::state::{EXPIRED_AT_ONCE, ShallowTable, Shard, Sv, Ticket};
 use crate::sv_table::{SvOutcome, SvTable, Waiters};
-use crate::table::{Items, Why};
+use crate::table::{Items, ReleaseReason};
 
 /// Why a fragment is dropped here, and what else is counted. Names and texts are VPP's where it has one.
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,14 +57,17 @@ pub enum Error {
     MissingUpper,
 }
 
-impl From<Why> for Error {
-    fn from(why: Why) -> Error {
+impl From<ReleaseReason> for Error {
+    fn from(why: ReleaseReason) -> Error {
         match why {
-            Why::TooMany => Error::TooMany,
-            Why::Evicted => Error::Evicted,
-            Why::NoBuffers => Error::NoBuffers,
-            Why::Timeout => Error::Timeout,
-            Why::Duplicate | Why::Overlap | Why::GivenUp | Why::Ecn => Error::Overlap,
+            ReleaseReason::TooMany => Error::TooMany,
+            ReleaseReason::Evicted => Error::Evicted,
+            ReleaseReason::NoBuffers => Error::NoBuffers,
+            ReleaseReason::Timeout => Error::Timeout,
+            ReleaseReason::Duplicate
+            | ReleaseReason::Overlap
+            | ReleaseReason::GivenUp
+            | ReleaseReason::Ecn => Error::Overlap,
         }
     }
 }
@@ -86,7 +89,7 @@ impl Items<Buffer> for Hooks<'_, '_> {
         false
     }
 
-    fn gone(&mut self, item: Buffer, why: Why, _: bool) {
+    fn gone(&mut self, item: Buffer, why: ReleaseReason, _: bool) {
         self.0.drop(item, Error::from(why));
     }
 }

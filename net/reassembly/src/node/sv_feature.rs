@@ -11,7 +11,7 @@ use shoal_graph::superpath::{Optional, Pass};
 use shoal_graph::{Cx, PacketNode};
 use shoal_infra::Guard;
 
-use super::Way;
+use super::FragmentNext;
 use crate::family::Family;
 use crate::l4::{L4, Words};
 use crate::state::Ticket;
@@ -67,7 +67,7 @@ impl<F: Family> Optional for SvFeature<F, false> {
 
 impl<F: Family, const OUTPUT: bool> PacketNode for SvFeature<F, OUTPUT> {
     const NAME: &'static str = if OUTPUT { F::NODES.sv_output_feature } else { F::NODES.sv_feature };
-    type Next = Way<F>;
+    type Next = FragmentNext<F>;
     type Error = Error;
     type Trace = L4;
 
@@ -89,7 +89,7 @@ impl<F: Family, const OUTPUT: bool> PacketNode for SvFeature<F, OUTPUT> {
             }
             let ticket = Ticket::to(cx.target(next), cx.thread());
             Ticket { link: link as u16, ..ticket }.put(pkt);
-            return Ok(Way::FRAGMENT);
+            return Ok(FragmentNext::FRAGMENT);
         }
         let words = F::l4(pkt).unwrap_or_else(|| {
             cx.count(Error::NoWords, 1);
@@ -98,6 +98,6 @@ impl<F: Family, const OUTPUT: bool> PacketNode for SvFeature<F, OUTPUT> {
         words.put(self.words.get_mut(pkt));
         cx.trace(pkt, || words.l4());
         pkt.push(link).ok_or(Error::Front)?;
-        Ok(Way::On(next))
+        Ok(FragmentNext::On(next))
     }
 }

@@ -32,25 +32,25 @@ pub const FAR: MacAddress = MacAddress([2, 0xbb, 0, 0, 0, 2]);
 
 /// The two families, so that every test is for both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Over {
+pub enum TestFamily {
     Ip4,
     Ip6,
 }
 
-pub const BOTH: [Over; 2] = [Over::Ip4, Over::Ip6];
+pub const BOTH: [TestFamily; 2] = [TestFamily::Ip4, TestFamily::Ip6];
 
 fn six(n: u16, host: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, n, 0, 0, 0, 0, host)
 }
 
-impl Over {
+impl TestFamily {
     pub fn version(self) -> Version {
-        if self == Over::Ip4 { Version::Ip4 } else { Version::Ip6 }
+        if self == TestFamily::Ip4 { Version::Ip4 } else { Version::Ip6 }
     }
 
     /// `ip4-x` or `ip6-x`.
     pub fn node(self, rest: &str) -> String {
-        format!("{}-{rest}", if self == Over::Ip4 { "ip4" } else { "ip6" })
+        format!("{}-{rest}", if self == TestFamily::Ip4 { "ip4" } else { "ip6" })
     }
 
     /// A packet from the host behind `port` to this router.
@@ -66,21 +66,21 @@ impl Over {
     pub fn from_to(self, port: &Port, src: u8, net: u8, dst: u8) -> PacketBuilder {
         let packet = PacketBuilder::ethernet(HOST, port.mac());
         match self {
-            Over::Ip4 => packet.ip4([10, 0, 0, src], [10, 0, net, dst]),
-            Over::Ip6 => packet.ip6(six(0, src.into()), six(net.into(), dst.into())),
+            TestFamily::Ip4 => packet.ip4([10, 0, 0, src], [10, 0, net, dst]),
+            TestFamily::Ip6 => packet.ip6(six(0, src.into()), six(net.into(), dst.into())),
         }
     }
 
     pub fn header(self) -> usize {
-        if self == Over::Ip4 { Ip4Header::LEN } else { Ip6Header::LEN }
+        if self == TestFamily::Ip4 { Ip4Header::LEN } else { Ip6Header::LEN }
     }
 
     pub fn icmp(self) -> IpProtocol {
-        if self == Over::Ip4 { IpProtocol::ICMP } else { IpProtocol::ICMP6 }
+        if self == TestFamily::Ip4 { IpProtocol::ICMP } else { IpProtocol::ICMP6 }
     }
 
     pub fn echo(self, packet: PacketBuilder) -> PacketBuilder {
-        if self == Over::Ip4 { packet.icmp_echo_request(7, 9) } else { packet.icmp6_echo_request(7, 9) }
+        if self == TestFamily::Ip4 { packet.icmp_echo_request(7, 9) } else { packet.icmp6_echo_request(7, 9) }
     }
 
     /// What follows the network header of a frame.
@@ -157,14 +157,14 @@ pub fn on(router: &Router, port: &Port) {
     router.get::<Reassembly>().set_interface(port.index(), Families::BOTH).unwrap();
 }
 
-pub fn set(router: &Router, over: Over, kind: Kind, change: impl FnOnce(&mut Settings)) {
+pub fn set(router: &Router, over: TestFamily, kind: Kind, change: impl FnOnce(&mut Settings)) {
     let reassembly = router.get::<Reassembly>();
     let mut settings = reassembly.settings(over.version(), kind);
     change(&mut settings);
     reassembly.set(over.version(), kind, settings).unwrap();
 }
 
-pub fn held(router: &Router, over: Over) -> usize {
+pub fn held(router: &Router, over: TestFamily) -> usize {
     router.get::<Reassembly>().look(over.version(), Kind::Full, false).unwrap().reassemblies
 }
 
@@ -181,10 +181,10 @@ pub fn ip6(frame: &[u8]) -> &Ip6Header {
 }
 
 /// The ICMP errors a port sent since the last look, from their type on. Routers have other things to say, too.
-pub fn errors(over: Over, port: &Port) -> Vec<Vec<u8>> {
+pub fn errors(over: TestFamily, port: &Port) -> Vec<Vec<u8>> {
     let error = |frame: &Vec<u8>| match over {
-        Over::Ip4 => frame[12..14] == [8, 0] && frame[23] == 1,
-        Over::Ip6 => frame[12..14] == [0x86, 0xdd] && frame[20] == 58 && frame[54] < 128,
+        TestFamily::Ip4 => frame[12..14] == [8, 0] && frame[23] == 1,
+        TestFamily::Ip6 => frame[12..14] == [0x86, 0xdd] && frame[20] == 58 && frame[54] < 128,
     };
     port.received().iter().filter(|f| error(f)).map(|f| over.payload(f)).collect()
 }

@@ -13,7 +13,7 @@ use shoal_graph::{Counts, Cx, Edge, StatefulStagedNode};
 use shoal_infra::Guard;
 use shoal_wire::{Ip4Header, Ip6Header};
 
-use crate::control::Keeping;
+use crate::control::ThreadStores;
 use crate::hosts::{HostSearch, Hosts, Key, Verdict, ip4_key, ip6_key, parts};
 use crate::limits::Pace;
 
@@ -49,7 +49,7 @@ pub struct Trace {
 
 /// The code of both nodes.
 pub struct Check<const IP6: bool> {
-    pub(crate) feature: Arc<Keeping>,
+    pub(crate) feature: Arc<ThreadStores>,
 }
 
 impl<const IP6: bool> Counts for Check<IP6> {
@@ -71,7 +71,7 @@ impl<const IP6: bool> Check<IP6> {
 /// On a fused path, packets of known hosts within their limit pass; the node sees to the others.
 impl<const IP6: bool> StatefulOptional for Check<IP6> {
     const NAME: &'static str = <Self as StatefulStagedNode>::NAME;
-    type Feature = Keeping;
+    type Feature = ThreadStores;
     type Facts<'g> = Option<Pace>;
 
     fn facts(&self, interface: SwIfIndex, _: Guard<'_>) -> Option<Pace> {
@@ -87,7 +87,7 @@ impl<const IP6: bool> StatefulOptional for Check<IP6> {
 
 impl<const IP6: bool> StatefulStagedNode for Check<IP6> {
     const NAME: &'static str = if IP6 { "ip6-source-limit" } else { "ip4-source-limit" };
-    type Feature = Keeping;
+    type Feature = ThreadStores;
     type Next = Next;
     type Trace = Trace;
     type Key = HostSearch;

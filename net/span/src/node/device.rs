@@ -25,7 +25,7 @@ pub enum Next {
 
 /// The code of both; with `TX` of frames that are sent.
 pub struct SpanDevice<const TX: bool> {
-    /// Who is mirrored to whom.
+    /// Sources and destinations.
     pub mirrors: Arc<Published<Mirrors>>,
     /// All interfaces: frames of sub-interfaces are their port's too.
     pub interfaces: IfTable,

@@ -17,7 +17,7 @@ use crate::table::{Source, Target};
 
 /// What both nodes know.
 pub struct SpanL2 {
-    /// Who is mirrored to whom.
+    /// Sources and destinations.
     pub mirrors: Arc<Published<Mirrors>>,
     /// The way through the features.
     pub path: Path,

@@ -5,7 +5,7 @@ pub mod l2;
 
 use shoal_buffer::{Buffer, Flags, Packet};
 use shoal_derive::ErrorCounters;
-use shoal_graph::{Edge, FrameCx, Taker};
+use shoal_graph::{Edge, FrameCx, ReplicaTarget};
 
 use crate::table::{Source, Target};
 
@@ -20,14 +20,14 @@ pub enum Error {
     NoBuffer,
 }
 
-/// A copy, and who gets it.
+/// A copy, and its destination.
 struct Copy<'m> {
     source: &'m str,
     target: &'m Target,
     edge: Edge,
 }
 
-impl Taker for Copy<'_> {
+impl ReplicaTarget for Copy<'_> {
     type Trace = String;
 
     fn address(&self, pkt: &mut Packet<'_>) -> Edge {

@@ -100,7 +100,7 @@ impl Vrrp {
     }
 
     fn tell_peer(&self, info: &Info, source: IpAddr, peer: IpAddr, said: &Advertisement) -> bool {
-        // A peer behind a router is told from an address that it can see.
+        // A peer behind a router gets errors from an address that it can see.
         let source = match (source, peer) {
             (IpAddr::V6(_), IpAddr::V6(to)) if !shoal_wire::ip6_address::is_link_local(to) => {
                 let own = self.ip6.addresses(info.config.key.interface);

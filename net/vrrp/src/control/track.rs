@@ -11,7 +11,7 @@ use crate::error::VrrpError;
 use crate::machine::Todo;
 
 /// What leads nowhere.
-const NOWHERE: [AdjKind; 5] =
+const DEAD_END_KINDS: [AdjKind; 5] =
     [AdjKind::None, AdjKind::Drop, AdjKind::Unreachable, AdjKind::Prohibit, AdjKind::Closed];
 
 /// The interface by which a path leaves, if it names one.
@@ -119,7 +119,7 @@ impl Vrrp {
         };
         let best = self.fib.entry(table, prefix).ok().and_then(|entry| entry.lists.into_iter().next());
         best.is_some_and(|list| {
-            let is_way = !NOWHERE.contains(&self.adjacencies.get(list.adj).kind());
+            let is_way = !DEAD_END_KINDS.contains(&self.adjacencies.get(list.adj).kind());
             is_way && list.paths.iter().any(|path| interface(path).is_none_or(|via| self.carries(via)))
         })
     }

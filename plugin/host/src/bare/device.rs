@@ -137,7 +137,7 @@ impl BareDevice {
         self.open.as_ref()?.device.link(process.thread())
     }
 
-    /// Frames lost between the driver and here: those it had no slots for, and those of which it said what cannot be.
+    /// Frames lost between the driver and here: those it had no slots for, and those with impossible numbers.
     pub fn lost(&self) -> u64 {
         self.lost
     }

@@ -289,7 +289,7 @@ impl Devices {
                 thread: worker.map(|w| usize::from(w) + 1),
             };
             if let Err(e) = self.interfaces.add_queue(index, queue) {
-                // Closed by whoever called: it is not in the list yet.
+                // Closed by the caller: it is not in the list yet.
                 let _ = self.interfaces.delete(index);
                 return Err(e.into());
             }

@@ -7,7 +7,7 @@ pub(crate) fn wrong(driver: &str, what: &'static str, found: String, expected: &
     Error::Device { driver: driver.to_owned(), what, found, expected }
 }
 
-/// Checks all of it but the workers, of whom only the router knows.
+/// Checks all of it but the workers, which only the router knows.
 pub(crate) fn check(driver: &str, opened: &NewDevice) -> Result<(), Error> {
     for (what, n) in [
         ("the number of receive queues", opened.rx_queues),

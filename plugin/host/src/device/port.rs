@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use shoal_interface::{IfTable, SwIfIndex, TxPlacement};
 
-use super::wake::Came;
+use super::wake::SleepOutcome;
 use crate::sys::{Driver, MainThread, OpenDevice, Slots, TxHandle, copy};
 
 /// Bytes for the pieces of superframes that the device does not cut.
@@ -31,11 +31,11 @@ impl TxQueue {
 struct RxFacts {
     /// Our copy of the descriptor that wakes its thread; `None` inside when the plugin's is none.
     wait: OnceLock<Option<OwnedFd>>,
-    /// Times that it told of packets.
+    /// Times that it reported packets.
     interrupts: AtomicU64,
     /// Of these, those without a packet.
     empty: AtomicU64,
-    /// Times that there were packets and it told of none.
+    /// Times that there were packets and it reported none.
     missed: AtomicU64,
     /// Times that it was left alone.
     alone: AtomicU64,
@@ -140,17 +140,17 @@ impl Port {
     }
 
     /// Counts what a sleep came to.
-    pub(crate) fn count_wake(&self, queue: u32, came: Came) {
+    pub(crate) fn count_wake(&self, queue: u32, came: SleepOutcome) {
         let Some(facts) = self.rx.get(queue as usize) else { return };
         let add = |to: &AtomicU64| to.fetch_add(1, Ordering::Relaxed);
         match came {
-            Came::Interrupt => add(&facts.interrupts),
-            Came::Empty => add(&facts.empty),
-            Came::Enough => {
+            SleepOutcome::Interrupt => add(&facts.interrupts),
+            SleepOutcome::Empty => add(&facts.empty),
+            SleepOutcome::Enough => {
                 add(&facts.empty);
                 add(&facts.alone)
             }
-            Came::Missed => add(&facts.missed),
+            SleepOutcome::Missed => add(&facts.missed),
         };
     }
 
@@ -177,7 +177,7 @@ impl Port {
         lines
     }
 
-    /// Ends all sending, for good: whoever sends now has done so when this returns.
+    /// Ends all sending, for good: threads that send now have done so when this returns.
     pub(crate) fn stop(&self) {
         self.set_running(false);
         for queue in &self.tx {

@@ -16,7 +16,7 @@ use shoal_link::{Intake, Layer, NotIp};
 use shoal_vnet::{SegmentList, VnetHdr};
 
 use super::port::Port;
-use super::wake::{Before, Came, Wake};
+use super::wake::{Before, SleepOutcome, Wake};
 use crate::sys::{Driver, Filled, RxHandle, Slots};
 
 /// Why a packet does not come in.
@@ -86,9 +86,9 @@ impl DeviceRx {
         let Some(came) = self.wake.judge(before, told, packets, cx.now()) else { return };
         self.port.count_wake(self.number, came);
         match came {
-            Came::Interrupt => cx.count(Error::Interrupt, 1),
-            Came::Empty | Came::Enough => cx.count(Error::EmptyInterrupt, 1),
-            Came::Missed => {}
+            SleepOutcome::Interrupt => cx.count(Error::Interrupt, 1),
+            SleepOutcome::Empty | SleepOutcome::Enough => cx.count(Error::EmptyInterrupt, 1),
+            SleepOutcome::Missed => {}
         }
     }
 

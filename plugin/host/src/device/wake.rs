@@ -1,9 +1,9 @@
 //! How a queue of a plugin's device wakes the thread that sleeps: tried before it is believed.
 //!
 //! A descriptor may tell of nothing, or of what is not there, and devices hold interrupts back for some time after the one
-//! before. So the thread looks once in a millisecond, too, until the descriptor has told of packets, and for a while after
-//! each packet and each word of one. One that goes on telling of nothing is left alone for a second. A wrong one costs a
-//! millisecond that way, and neither a packet nor a processor.
+//! before. So the thread looks once in a millisecond, too, until the descriptor has reported packets, and for a while
+//! after each packet and each report. One that goes on telling of nothing is left alone for a second. A wrong one costs
+//! a millisecond that way, and neither a packet nor a processor.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -42,14 +42,14 @@ pub(crate) enum Before {
 
 /// What a sleep came to, if it is to be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
-    /// The descriptor told of packets.
+pub(crate) enum SleepOutcome {
+    /// The descriptor reported packets.
     Interrupt,
-    /// The descriptor, or the plugin, told of packets and there were none.
+    /// The descriptor, or the plugin, reported packets and there were none.
     Empty,
     /// As often as that in sequence: it is left alone now.
     Enough,
-    /// There were packets and it told of none.
+    /// There were packets and it reported none.
     Missed,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Wake {
     alone: Time,
     /// Until when it is looked often all the same.
     settled: Time,
-    /// Until when packets are those that it told of in vain.
+    /// Until when packets are those that it reported in vain.
     told_until: Time,
 }
 
@@ -83,7 +83,7 @@ impl Wake {
         }
     }
 
-    /// Whether the descriptor has told of packets lately.
+    /// Whether the descriptor has reported packets lately.
     pub(crate) fn is_believed(&self) -> bool {
         self.believed
     }
@@ -106,7 +106,13 @@ impl Wake {
     }
 
     /// Whether the queue had packets after a sleep, and whether the descriptor was readable.
-    pub(crate) fn judge(&mut self, before: Before, told: bool, packets: bool, now: Time) -> Option<Came> {
+    pub(crate) fn judge(
+        &mut self,
+        before: Before,
+        told: bool,
+        packets: bool,
+        now: Time,
+    ) -> Option<SleepOutcome> {
         match (before, told, packets) {
             (Before::Awake | Before::Deaf, ..) | (Before::Armed, false, false) => None,
             (Before::Packets, _, true) => {
@@ -115,9 +121,9 @@ impl Wake {
             }
             (Before::Armed, true, true) => {
                 (self.believed, self.empty, self.missed) = (true, 0, 0);
-                Some(Came::Interrupt)
+                Some(SleepOutcome::Interrupt)
             }
-            // It has told of them already, before they could be found.
+            // It has reported them already, before they could be found.
             (Before::Armed, false, true) if self.empty > 0 && now <= self.told_until => {
                 self.empty = 0;
                 None
@@ -125,18 +131,18 @@ impl Wake {
             (Before::Armed, false, true) => {
                 self.missed = self.missed.saturating_add(1);
                 self.believed &= self.missed < MISSED;
-                Some(Came::Missed)
+                Some(SleepOutcome::Missed)
             }
             (Before::Armed, true, false) | (Before::Packets, _, false) => {
                 self.told_until = now.after(BEHIND);
                 self.settled = self.told_until;
                 self.empty += 1;
                 if self.empty < EMPTY {
-                    return Some(Came::Empty);
+                    return Some(SleepOutcome::Empty);
                 }
                 (self.believed, self.empty) = (false, 0);
                 self.alone = now.after(ALONE);
-                Some(Came::Enough)
+                Some(SleepOutcome::Enough)
             }
         }
     }
@@ -160,7 +166,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// A sleep on an armed descriptor.
-    fn sleep(wake: &mut Wake, now: u64, told: bool, packets: bool) -> (Option<Time>, Option<Came>) {
+    fn sleep(wake: &mut Wake, now: u64, told: bool, packets: bool) -> (Option<Time>, Option<SleepOutcome>) {
         let until = wake.before_sleep(Time(now), || Arm::Armed);
         let before = wake.after_sleep();
         if packets {
@@ -175,34 +181,34 @@ mod tests {
         let often = |now: u64| Some(Time(now + MS));
         assert_eq!(sleep(&mut wake, 5, false, false), (often(5), None));
         assert!(!wake.is_believed());
-        assert_eq!(sleep(&mut wake, 100 * MS, true, true), (often(100 * MS), Some(Came::Interrupt)));
+        assert_eq!(sleep(&mut wake, 100 * MS, true, true), (often(100 * MS), Some(SleepOutcome::Interrupt)));
         assert!(wake.is_believed());
         // The device may hold the next interrupt back.
         assert_eq!(sleep(&mut wake, 119 * MS, false, false).0, often(119 * MS));
         assert_eq!(sleep(&mut wake, 120 * MS, false, false).0, None);
         // A packet that it tells of before it can be found.
-        assert_eq!(sleep(&mut wake, 500 * MS, true, false), (None, Some(Came::Empty)));
+        assert_eq!(sleep(&mut wake, 500 * MS, true, false), (None, Some(SleepOutcome::Empty)));
         assert_eq!(sleep(&mut wake, 501 * MS, false, true), (often(501 * MS), None));
-        // The one after that was told of by nothing.
-        assert_eq!(sleep(&mut wake, 550 * MS, false, true), (None, Some(Came::Missed)));
-        assert_eq!(sleep(&mut wake, 600 * MS, true, true).1, Some(Came::Interrupt));
+        // The one after that was not reported.
+        assert_eq!(sleep(&mut wake, 550 * MS, false, true), (None, Some(SleepOutcome::Missed)));
+        assert_eq!(sleep(&mut wake, 600 * MS, true, true).1, Some(SleepOutcome::Interrupt));
         // However often.
         for n in 0..20 {
-            assert_eq!(sleep(&mut wake, (610 + n) * MS, true, false).1, Some(Came::Empty), "{n}");
+            assert_eq!(sleep(&mut wake, (610 + n) * MS, true, false).1, Some(SleepOutcome::Empty), "{n}");
             assert_eq!(sleep(&mut wake, (611 + n) * MS, false, true).1, None, "{n}");
             assert!(wake.is_believed());
         }
         // But not for ever.
-        assert_eq!(sleep(&mut wake, 650 * MS, true, false).1, Some(Came::Empty));
-        assert_eq!(sleep(&mut wake, 900 * MS, false, true).1, Some(Came::Missed));
-        assert_eq!(sleep(&mut wake, 910 * MS, true, true).1, Some(Came::Interrupt));
+        assert_eq!(sleep(&mut wake, 650 * MS, true, false).1, Some(SleepOutcome::Empty));
+        assert_eq!(sleep(&mut wake, 900 * MS, false, true).1, Some(SleepOutcome::Missed));
+        assert_eq!(sleep(&mut wake, 910 * MS, true, true).1, Some(SleepOutcome::Interrupt));
         // Packets without a word of it, again and again.
         for n in 0..8 {
             let now = (1000 + 100 * n) * MS;
-            assert_eq!(sleep(&mut wake, now, false, true), (None, Some(Came::Missed)), "{n}");
+            assert_eq!(sleep(&mut wake, now, false, true), (None, Some(SleepOutcome::Missed)), "{n}");
         }
         assert_eq!(sleep(&mut wake, 9000 * MS, false, false).0, often(9000 * MS));
-        assert_eq!(sleep(&mut wake, 9001 * MS, true, true).1, Some(Came::Interrupt));
+        assert_eq!(sleep(&mut wake, 9001 * MS, true, true).1, Some(SleepOutcome::Interrupt));
         assert_eq!(sleep(&mut wake, 9999 * MS, false, false).0, None);
     }
 
@@ -212,9 +218,9 @@ mod tests {
         for round in 0..3 {
             let now = (10 + 2000 * round) * MS;
             for _ in 0..31 {
-                assert_eq!(sleep(&mut wake, now, true, false).1, Some(Came::Empty));
+                assert_eq!(sleep(&mut wake, now, true, false).1, Some(SleepOutcome::Empty));
             }
-            assert_eq!(sleep(&mut wake, now, true, false).1, Some(Came::Enough));
+            assert_eq!(sleep(&mut wake, now, true, false).1, Some(SleepOutcome::Enough));
             let asked = |now: u64| {
                 let until = wake.before_sleep(Time(now), || panic!("it is left alone"));
                 (until, wake.is_armed(), wake.after_sleep())
@@ -225,7 +231,7 @@ mod tests {
         // A packet between makes it honest again.
         for n in 0..200 {
             let came = sleep(&mut wake, 9000 * MS, true, n % 31 == 30).1;
-            assert_ne!(came, Some(Came::Enough));
+            assert_ne!(came, Some(SleepOutcome::Enough));
         }
     }
 
@@ -239,13 +245,13 @@ mod tests {
         };
         assert_eq!(promised(true), None);
         for _ in 0..31 {
-            assert_eq!(promised(false), Some(Came::Empty));
+            assert_eq!(promised(false), Some(SleepOutcome::Empty));
         }
-        assert_eq!(promised(false), Some(Came::Enough));
+        assert_eq!(promised(false), Some(SleepOutcome::Enough));
     }
 
     #[test]
-    fn what_cannot_be_armed_is_asked_once_a_sleep_and_waited_for_by_nobody() {
+    fn what_cannot_be_armed_is_polled_once_a_sleep_and_never_waited_for() {
         let mut wake = Wake::default();
         assert_eq!(wake.before_sleep(Time(7), || Arm::Cannot), None);
         assert_eq!(wake.before_sleep(Time(7), || panic!("it was asked")), None);

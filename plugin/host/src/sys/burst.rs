@@ -29,7 +29,7 @@ pub(crate) struct Slots(Box<[abi::Slot; FRAME_SIZE]>);
 // SAFETY: the pointers in it are used only in the call before which they were written.
 unsafe impl Send for Slots {}
 
-/// What a plugin wrote into a slot: numbers nobody has looked at yet.
+/// What a plugin wrote into a slot: unchecked numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filled {
     pub(crate) length: usize,
@@ -77,7 +77,7 @@ impl RxHandle {
     #[inline]
     pub(crate) fn poll(&mut self, thread: usize) -> usize {
         let Opened { driver, number } = &*self.opened;
-        // SAFETY: the plugin's function for this context; whoever has the handle is the one thread that calls it.
+        // SAFETY: the plugin's function for this context; the owner of the handle is the one thread that calls it.
         let wanted = unsafe { (driver.poll)(driver.context, *number, self.queue, thread as u32) };
         (wanted as usize).min(FRAME_SIZE)
     }

@@ -21,7 +21,7 @@ pub(crate) struct Call<'a> {
     pub(crate) counts: &'a mut [u64],
 }
 
-/// What a node decided about one packet: numbers nobody has looked at yet.
+/// What a node decided about one packet: unchecked numbers.
 pub(crate) struct Decision<'a> {
     view: &'a abi::Packet,
     code: &'a Code,
@@ -43,7 +43,7 @@ impl Decision<'_> {
         self.view.error
     }
 
-    /// What the node says of the packet, which it is shown anew: what it made of its own view may be anything. For
+    /// The node's trace line for the packet, which it is shown again: what it made of its own view may be anything. For
     /// traced packets only: it allocates.
     pub(crate) fn said(&self, pkt: &mut Packet<'_>) -> Option<String> {
         let trace = self.code.trace?;

@@ -15,7 +15,7 @@ const ROOM: usize = 64 << 10;
 
 const _: () = assert!(abi::SHOAL_MAX_QUEUES == 64 && abi::SHOAL_NAME_SIZE == 64);
 
-type Say = unsafe extern "C" fn(*mut c_void, u32, u32, *mut abi::Text) -> c_int;
+type SayFn = unsafe extern "C" fn(*mut c_void, u32, u32, *mut abi::Text) -> c_int;
 type OpenAt = unsafe extern "C" fn(*mut c_void, u32, *mut abi::Device, *mut abi::Text) -> c_int;
 type OpenNamed =
     unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut abi::Device, *mut abi::Text) -> c_int;
@@ -50,7 +50,7 @@ pub(crate) struct Driver {
     pub(super) close: unsafe extern "C" fn(*mut c_void, u32),
     pub(super) set: Set,
     pub(super) link: unsafe extern "C" fn(*mut c_void, u32, *mut abi::Link) -> c_int,
-    pub(super) describe: Say,
+    pub(super) describe: SayFn,
     pub(super) poll: unsafe extern "C" fn(*mut c_void, u32, u32, u32) -> u32,
     pub(super) receive: unsafe extern "C" fn(*mut c_void, *mut abi::Burst),
     pub(super) send: unsafe extern "C" fn(*mut c_void, *mut abi::Burst),
@@ -82,7 +82,7 @@ pub(crate) enum Setting {
     Mac(MacAddress),
 }
 
-/// A device that a plugin has opened: numbers nobody has looked at yet.
+/// A device that a plugin has opened: unchecked numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct NewDevice {
     pub(crate) number: u32,
@@ -238,7 +238,7 @@ impl OpenDevice {
         (code == 0).then_some(Link { up: up != 0, speed, gone: gone != 0, missed })
     }
 
-    /// Lines about the device; or those that are for who looks closely.
+    /// Lines about the device; or those for `detail`.
     pub(crate) fn describe(&self, _: MainThread<'_>, detail: bool) -> String {
         let (driver, number) = (self.driver(), self.number());
         // SAFETY: as above.

@@ -1,7 +1,7 @@
 //! The island: libraries are opened, their descriptors read, their functions called.
 //!
 //! A plugin is native code of somebody else. What it says is checked value by value; that its pointers point to what
-//! the header promises is the plugin's part of the contract, which nobody can check.
+//! the header promises is the plugin's part of the contract, which the router cannot check.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod burst;

@@ -14,10 +14,10 @@ use shoal_testkit::{Router, STACK};
 pub const C: &str = "example_c_plugin.so";
 pub const RUST: &str = "example_rust_plugin.so";
 
-type Told = (Vec<PathBuf>, fn(&str) -> Wanted);
+type PluginChoice = (Vec<PathBuf>, fn(&str) -> Wanted);
 
 thread_local! {
-    static PATHS: RefCell<Told> = const { RefCell::new((Vec::new(), |_| Wanted::Yes)) };
+    static PATHS: RefCell<PluginChoice> = const { RefCell::new((Vec::new(), |_| Wanted::Yes)) };
 }
 
 /// Stands in front of the module under test, as the daemon does.

@@ -3,18 +3,18 @@
 use shoal_adj::Adj;
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_fib::FibIndex;
-use shoal_graph::superpath::{Finds, Known, Seeks};
-use shoal_infra::mtrie::{Begun, Search};
+use shoal_graph::superpath::{Known, ResolvingNode, StagedLookup};
+use shoal_infra::mtrie::{InFlight, Search};
 use shoal_infra::{Guard, Mtrie6};
 use shoal_ip::forward;
 use shoal_wire::Ip6Header;
 
 use super::Ip6Lookup;
 
-impl Seeks for Ip6Lookup {
+impl StagedLookup for Ip6Lookup {
     type Facts<'g> = (&'g Mtrie6, FibIndex);
-    type Sought = Search<u128>;
-    type Begun = Begun;
+    type Query = Search<u128>;
+    type InFlight = InFlight;
 
     fn is_far(_: Self::Facts<'_>) -> bool {
         // Its tries are deep: even in the first cache a lookup takes as long as all else.
@@ -22,7 +22,7 @@ impl Seeks for Ip6Lookup {
     }
 
     #[inline(always)]
-    fn sought(pkt: &Packet<'_>, offset: usize) -> Search<u128> {
+    fn query(pkt: &Packet<'_>, offset: usize) -> Search<u128> {
         pkt.header_at::<Ip6Header>(offset).map_or_else(Search::default, |ip| Search::of(ip.dst_u128()))
     }
 
@@ -32,12 +32,12 @@ impl Seeks for Ip6Lookup {
     }
 
     #[inline(always)]
-    fn advance((trie, _): Self::Facts<'_>, all: &mut [Search<u128>]) -> Begun {
+    fn advance((trie, _): Self::Facts<'_>, all: &mut [Search<u128>]) -> InFlight {
         trie.advance(all)
     }
 
     #[inline(always)]
-    fn finish((trie, _): Self::Facts<'_>, begun: Begun, all: &mut [Search<u128>]) {
+    fn finish((trie, _): Self::Facts<'_>, begun: InFlight, all: &mut [Search<u128>]) {
         trie.finish(begun, all);
     }
 
@@ -47,10 +47,14 @@ impl Seeks for Ip6Lookup {
     }
 }
 
-impl Finds for Ip6Lookup {
+impl ResolvingNode for Ip6Lookup {
     type Found<'g> = &'g Adj;
 
-    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<<Self as Seeks>::Facts<'g>> {
+    fn facts<'g>(
+        &'g self,
+        interface: SwIfIndex,
+        guard: Guard<'g>,
+    ) -> Option<<Self as StagedLookup>::Facts<'g>> {
         let fib = FibIndex(self.interfaces.ip6_table(interface));
         Some((self.fib.trie_ip6(fib, guard)?, fib))
     }
@@ -58,7 +62,7 @@ impl Finds for Ip6Lookup {
     #[inline(always)]
     fn find<'g>(
         &'g self,
-        (trie, fib): <Self as Seeks>::Facts<'g>,
+        (trie, fib): <Self as StagedLookup>::Facts<'g>,
         known: Known<'_, Search<u128>>,
         pkt: &mut Packet<'_>,
         guard: Guard<'g>,

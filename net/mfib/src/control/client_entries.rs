@@ -1,4 +1,4 @@
-//! What a client says of entries: it takes the place of what it said before, and what it does not say again may go.
+//! Entries as clients set them: a new setting replaces the previous one, and what is not set again may go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -11,10 +11,10 @@ use super::{Change, How, Member, Mfib, Place, Prefix, Source, take_back};
 use crate::table::EVERY_TABLE;
 use crate::{EntryFlags, MfibError};
 
-/// What is not said again, by table.
+/// What is not set again, by table.
 pub(super) type Stale = BTreeMap<(Family, FibIndex), BTreeSet<Prefix>>;
 
-/// A packet that somebody was to be told of.
+/// A packet that raised a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Signal {
     /// The index of its table.
@@ -30,7 +30,7 @@ impl Mfib {
     /// are.
     ///
     /// # Errors
-    /// The table is not there or full, or what is said makes no sense.
+    /// The table is not there or full, or the flags make no sense.
     pub fn set(
         &self,
         table: FibIndex,
@@ -48,8 +48,8 @@ impl Mfib {
         Ok(())
     }
 
-    /// Takes back what a source said of some members, or of all if none are named; with the last one goes what it said of
-    /// the entry. Those of which nothing was said are no error.
+    /// Takes back a source's flags of some members, or of all if none are named; with the last one go its flags of the
+    /// entry. Members without flags are no error.
     ///
     /// # Errors
     /// There is no such table.
@@ -79,7 +79,7 @@ impl Mfib {
 
     fn said_by(&self, family: Family, table: FibIndex, source: Source) -> BTreeSet<Prefix> {
         let state = self.state(family).borrow();
-        let mine = |((t, prefix), held): (&Place, &super::Held)| {
+        let mine = |((t, prefix), held): (&Place, &super::EntryState)| {
             (*t == table.0 && held.said.contains_key(&source)).then_some(*prefix)
         };
         state.entries.iter().filter_map(mine).collect()
@@ -100,7 +100,7 @@ impl Mfib {
         stale.iter().try_for_each(|prefix| self.take_members(table, *prefix, Source::Api, &[]))
     }
 
-    /// All that clients said of a table goes.
+    /// All flags that clients set in a table go.
     ///
     /// # Errors
     /// There is no such table.
@@ -112,7 +112,7 @@ impl Mfib {
     /// The packets that were signalled since the last call: one of each entry and interface at most.
     pub fn take_signals(&self, family: Family) -> Vec<Signal> {
         let (state, data) = (self.state(family).borrow(), self.table(family));
-        let of = |((table, prefix), held): (&Place, &super::Held)| {
+        let of = |((table, prefix), held): (&Place, &super::EntryState)| {
             let now = data.entry_now(held.id);
             let mine = now.itfs.iter().filter(|itf| itf.signalled.swap(false, Ordering::Relaxed));
             let table = FibIndex(if *table == EVERY_TABLE { 0 } else { *table });

@@ -20,7 +20,7 @@ pub struct SwitchedFeature {
 type AddressSource = Rc<dyn Fn(SwIfIndex) -> Vec<String>>;
 type FeatureSource = Rc<dyn Fn(SwIfIndex) -> Vec<SwitchedFeature>>;
 
-/// Who is asked.
+/// The sources.
 #[derive(Default)]
 pub(super) struct Sources {
     addresses: RefCell<Vec<AddressSource>>,
@@ -29,7 +29,7 @@ pub(super) struct Sources {
 }
 
 impl Interfaces {
-    /// Registers who knows the addresses of interfaces, or where else they belong, for `show interface address`.
+    /// Registers a source of interfaces' addresses, or where else they belong, for `show interface address`.
     pub fn add_address_source(&self, source: impl Fn(SwIfIndex) -> Vec<String> + 'static) {
         self.sources.addresses.borrow_mut().push(Rc::new(source));
     }
@@ -40,7 +40,7 @@ impl Interfaces {
         sources.iter().flat_map(|source| source(interface)).collect()
     }
 
-    /// Registers who knows features of an interface that are shown with those of an arc.
+    /// Registers a source of features of an interface that are shown with those of an arc.
     pub fn add_feature_source(
         &self,
         arc: &'static str,

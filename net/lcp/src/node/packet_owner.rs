@@ -9,7 +9,7 @@ use shoal_wire::{EtherType, Icmp4Type, Icmp6Type, Ip4Header, Ip6Header, IpProtoc
 
 /// Whose a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Whose {
+pub(crate) enum PacketOwner {
     /// This router's.
     Ours,
     /// The kernel's.
@@ -22,11 +22,11 @@ pub(crate) enum Whose {
 pub(crate) trait Decide: Send + Sync + 'static {
     const NAME: &'static str;
     const TYPE: EtherType;
-    fn whose(&self, pkt: &Packet<'_>) -> Whose;
+    fn whose(&self, pkt: &Packet<'_>) -> PacketOwner;
 }
 
 /// By the table of those who listen here.
-fn by_listener(listeners: &Listeners, protocol: IpProtocol, pkt: &Packet<'_>, at: usize) -> Whose {
+fn by_listener(listeners: &Listeners, protocol: IpProtocol, pkt: &Packet<'_>, at: usize) -> PacketOwner {
     let taken = match protocol {
         IpProtocol::UDP => match pkt.header_at::<UdpHeader>(at) {
             Some(udp) => listeners.udp(udp.dst_port()).is_some(),
@@ -34,24 +34,24 @@ fn by_listener(listeners: &Listeners, protocol: IpProtocol, pkt: &Packet<'_>, at
         },
         other => listeners.protocol(other).is_some(),
     };
-    if taken { Whose::Ours } else { Whose::Host }
+    if taken { PacketOwner::Ours } else { PacketOwner::Host }
 }
 
-/// `linux-cp-ip4-local`: what nobody here listens to; of ICMP all but echo requests, which this router answers.
+/// `linux-cp-ip4-local`: packets without a listener here; of ICMP all but echo requests, which this router answers.
 pub(crate) struct Ip4Local(pub Arc<Listeners>);
 
 impl Decide for Ip4Local {
     const NAME: &'static str = "linux-cp-ip4-local";
     const TYPE: EtherType = EtherType::IP4;
 
-    fn whose(&self, pkt: &Packet<'_>) -> Whose {
-        let Some(ip) = pkt.header::<Ip4Header>() else { return Whose::Ours };
+    fn whose(&self, pkt: &Packet<'_>) -> PacketOwner {
+        let Some(ip) = pkt.header::<Ip4Header>() else { return PacketOwner::Ours };
         let header = ip.header_len();
         match ip.protocol() {
             IpProtocol::ICMP => match pkt.data().get(header) {
-                None => Whose::Ours,
-                Some(kind) if *kind == Icmp4Type::ECHO_REQUEST.0 => Whose::Ours,
-                Some(_) => Whose::Both,
+                None => PacketOwner::Ours,
+                Some(kind) if *kind == Icmp4Type::ECHO_REQUEST.0 => PacketOwner::Ours,
+                Some(_) => PacketOwner::Both,
             },
             protocol => by_listener(&self.0, protocol, pkt, header),
         }
@@ -83,12 +83,12 @@ impl Decide for Ip6Local {
     const NAME: &'static str = "linux-cp-ip6-local";
     const TYPE: EtherType = EtherType::IP6;
 
-    fn whose(&self, pkt: &Packet<'_>) -> Whose {
+    fn whose(&self, pkt: &Packet<'_>) -> PacketOwner {
         match upper(pkt) {
-            None => Whose::Ours,
+            None => PacketOwner::Ours,
             Some((IpProtocol::ICMP6, at)) => match pkt.data().get(at) {
-                Some(kind) if !is_answered_here(*kind) => Whose::Both,
-                _ => Whose::Ours,
+                Some(kind) if !is_answered_here(*kind) => PacketOwner::Both,
+                _ => PacketOwner::Ours,
             },
             Some((protocol, at)) => by_listener(&self.0, protocol, pkt, at),
         }
@@ -102,13 +102,13 @@ impl Decide for Ip6Groups {
     const NAME: &'static str = "linux-cp-ip6-mcast";
     const TYPE: EtherType = EtherType::IP6;
 
-    fn whose(&self, pkt: &Packet<'_>) -> Whose {
+    fn whose(&self, pkt: &Packet<'_>) -> PacketOwner {
         let link = pkt.header::<Ip6Header>().is_some_and(|ip| ip.dst().octets().starts_with(&[0xff, 2]));
         match upper(pkt) {
             // Delivered here, it comes by `ip6-local`, too.
-            Some((IpProtocol::ICMP6, _)) | None => Whose::Ours,
-            Some(_) if link => Whose::Both,
-            Some(_) => Whose::Ours,
+            Some((IpProtocol::ICMP6, _)) | None => PacketOwner::Ours,
+            Some(_) if link => PacketOwner::Both,
+            Some(_) => PacketOwner::Ours,
         }
     }
 }
@@ -120,8 +120,8 @@ impl Decide for Ip4Punt {
     const NAME: &'static str = "linux-cp-punt-ip4";
     const TYPE: EtherType = EtherType::IP4;
 
-    fn whose(&self, _: &Packet<'_>) -> Whose {
-        Whose::Host
+    fn whose(&self, _: &Packet<'_>) -> PacketOwner {
+        PacketOwner::Host
     }
 }
 
@@ -132,8 +132,8 @@ impl Decide for Ip6Punt {
     const NAME: &'static str = "linux-cp-punt-ip6";
     const TYPE: EtherType = EtherType::IP6;
 
-    fn whose(&self, _: &Packet<'_>) -> Whose {
-        Whose::Host
+    fn whose(&self, _: &Packet<'_>) -> PacketOwner {
+        PacketOwner::Host
     }
 }
 
@@ -144,7 +144,7 @@ impl Decide for ArpReplies {
     const NAME: &'static str = "linux-cp-arp-phy";
     const TYPE: EtherType = EtherType::ARP;
 
-    fn whose(&self, _: &Packet<'_>) -> Whose {
-        Whose::Host
+    fn whose(&self, _: &Packet<'_>) -> PacketOwner {
+        PacketOwner::Host
     }
 }

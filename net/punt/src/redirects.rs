@@ -7,16 +7,16 @@ use shoal_adj::AdjIndex;
 use shoal_infra::StableArena;
 use shoal_interface::{MAX_INTERFACES, SwIfIndex};
 
-/// The place of what holds for all interfaces of which nothing is said: `local0`, which receives nothing.
+/// The place of the entry for all other interfaces: `local0`, which receives nothing.
 const ALL: SwIfIndex = SwIfIndex(0);
 
 /// One family's ways. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Ways(StableArena<AtomicU32>);
+pub(crate) struct RedirectTable(StableArena<AtomicU32>);
 
-impl Ways {
+impl RedirectTable {
     pub fn new() -> io::Result<Self> {
-        Ok(Ways(StableArena::with_capacity(MAX_INTERFACES)?))
+        Ok(RedirectTable(StableArena::with_capacity(MAX_INTERFACES)?))
     }
 
     fn cell(&self, rx: SwIfIndex) -> Option<AdjIndex> {
@@ -29,7 +29,7 @@ impl Ways {
         self.cell(rx).or_else(|| self.cell(ALL))
     }
 
-    /// `None` stands for all interfaces of which nothing is said.
+    /// `None` stands for all interfaces without an entry of their own.
     pub fn set(&self, rx: Option<SwIfIndex>, way: Option<AdjIndex>) {
         if let Some(cell) = self.0.get(rx.unwrap_or(ALL).0 as usize) {
             cell.store(way.map_or(0, |adj| adj.0 + 1), Ordering::Release);

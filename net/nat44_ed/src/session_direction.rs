@@ -50,7 +50,7 @@ impl Marks {
 /// One direction.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Way {
+pub struct SessionDirection {
     src: u32,
     dst: u32,
     sport: u16,
@@ -61,7 +61,7 @@ pub struct Way {
     pub peer: u32,
     /// What it is.
     pub marks: Marks,
-    /// Which timeout it has; of TCP, what this direction has said.
+    /// Which timeout it has; of TCP, the flags that this direction has sent.
     pub state: State,
     bytes_high: u16,
     bytes_low: u32,
@@ -69,14 +69,14 @@ pub struct Way {
     pub packets: u32,
 }
 
-const _: () = assert!(size_of::<Way>() == 32);
+const _: () = assert!(size_of::<SessionDirection>() == 32);
 
-impl Way {
+impl SessionDirection {
     /// From a tuple to another.
     pub fn new(from: Tuple, to: Tuple, protocol: u8, marks: u8, state: State) -> Self {
         let rewrite = Rewrite::new(from, to, protocol);
         let Tuple { src, dst, sport, dport } = to;
-        Way {
+        SessionDirection {
             src,
             dst,
             sport,
@@ -95,7 +95,7 @@ impl Way {
     /// The tuple packets leave with.
     #[inline(always)]
     pub fn to(&self) -> Tuple {
-        let Way { src, dst, sport, dport, .. } = *self;
+        let SessionDirection { src, dst, sport, dport, .. } = *self;
         Tuple { src, dst, sport, dport }
     }
 

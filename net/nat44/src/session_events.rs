@@ -21,9 +21,9 @@ pub enum Exhausted {
 /// The way to the main thread. One that is behind misses some.
 pub struct NewsChannel<T> {
     gate: Gate,
-    /// Whether anything but syslog is told.
+    /// Whether anything but syslog gets events.
     listens: AtomicBool,
-    /// The second in which each kind of exhaustion was told last.
+    /// The second in which each kind of exhaustion was reported last.
     exhausted: [AtomicU64; 2],
     tell: Sender<T>,
 }
@@ -39,12 +39,12 @@ impl<T: From<Exhausted>> NewsChannel<T> {
         }
     }
 
-    /// Whether anything but syslog is told.
+    /// Whether anything but syslog gets events.
     pub fn set_listens(&self, on: bool) {
         self.listens.store(on, Ordering::Relaxed);
     }
 
-    /// Whether anything is told what happens to sessions.
+    /// Whether anything gets events of sessions.
     pub fn are_wanted(&self) -> bool {
         self.listens.load(Ordering::Relaxed) || self.gate.passes(Severity::Informational)
     }

@@ -11,7 +11,7 @@ use crate::{Port, Router};
 
 /// A packet as a driver would hand it over.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct InjectedPacket {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// Lengths of the first segments; the rest follows in buffers as full as they get.
@@ -28,21 +28,21 @@ pub struct Given {
     pub gso_header: u16,
 }
 
-impl From<Vec<u8>> for Given {
+impl From<Vec<u8>> for InjectedPacket {
     fn from(bytes: Vec<u8>) -> Self {
-        Given { bytes, ..Given::default() }
+        InjectedPacket { bytes, ..InjectedPacket::default() }
     }
 }
 
 /// A receive queue of one interface that tests fill.
-struct Hand {
-    given: Arc<Mutex<VecDeque<Given>>>,
+struct InjectedQueue {
+    given: Arc<Mutex<VecDeque<InjectedPacket>>>,
     interfaces: IfTable,
     rx: SwIfIndex,
 }
 
-impl Hand {
-    fn make(&self, given: &Given, cx: &mut FrameCx<'_>) -> Option<Buffer> {
+impl InjectedQueue {
+    fn make(&self, given: &InjectedPacket, cx: &mut FrameCx<'_>) -> Option<Buffer> {
         let mut rest = given.bytes.as_slice();
         let mut parts = Vec::new();
         for cut in &given.cuts {
@@ -70,7 +70,7 @@ impl Hand {
     }
 }
 
-impl RxQueue for Hand {
+impl RxQueue for InjectedQueue {
     fn poll(&mut self, cx: &mut FrameCx<'_>) -> usize {
         let mut frame = cx.blank();
         let (mut taken, mut bytes) = (0, 0);
@@ -105,31 +105,31 @@ impl RxQueue for Hand {
 /// The node that traces of given packets begin with.
 pub const HAND: &str = "test-hand";
 
-/// What a test holds of a [`Hand`].
-pub struct Giver {
-    given: Arc<Mutex<VecDeque<Given>>>,
+/// What a test holds of a [`InjectedQueue`].
+pub struct PacketInjector {
+    given: Arc<Mutex<VecDeque<InjectedPacket>>>,
     /// The queue.
     pub queue: QueueId,
 }
 
-impl Giver {
+impl PacketInjector {
     /// A queue of an interface on a thread.
-    pub fn new(router: &Router, port: &Port, thread: usize) -> Giver {
+    pub fn new(router: &Router, port: &Port, thread: usize) -> PacketInjector {
         let graph: &Graph = router.graph();
         let node = graph.node(HAND).or_else(|_| graph.add_input::<NoNext, NoError>(HAND)).unwrap();
-        let given: Arc<Mutex<VecDeque<Given>>> = Arc::default();
+        let given: Arc<Mutex<VecDeque<InjectedPacket>>> = Arc::default();
         let interfaces = router.interfaces().table();
-        let hand = Hand { given: Arc::clone(&given), interfaces, rx: port.index() };
+        let hand = InjectedQueue { given: Arc::clone(&given), interfaces, rx: port.index() };
         let queue = graph.add_queue(port.name(), 9, node, Some(thread), Box::new(hand)).unwrap();
-        Giver { given, queue }
+        PacketInjector { given, queue }
     }
 
     /// Leaves a packet to be received.
-    pub fn give(&self, packet: impl Into<Given>) {
+    pub fn give(&self, packet: impl Into<InjectedPacket>) {
         self.given.lock().unwrap().push_back(packet.into());
     }
 
-    /// Packets nobody has taken yet.
+    /// Packets that are still in the queue.
     pub fn waiting(&self) -> usize {
         self.given.lock().unwrap().len()
     }

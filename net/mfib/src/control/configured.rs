@@ -1,4 +1,4 @@
-//! What was said of entries, for those who write it down.
+//! Configured entries, for those who write them down.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use shoal_adj::Family;
 use shoal_fib::FibIndex;
 
-use super::{Change, Held, Member, Mfib, Place, Prefix, Source};
+use super::{Change, EntryState, Member, Mfib, Place, Prefix, Source};
 use crate::flags::{EntryFlags, ItfFlags};
 
 impl Prefix {
@@ -17,11 +17,11 @@ impl Prefix {
 }
 
 impl Mfib {
-    /// What operators and clients have said of the entries of a table.
+    /// The flags that operators and clients have set for the entries of a table.
     pub fn said(&self, family: Family, table: FibIndex) -> Vec<(Prefix, Change)> {
         let state = self.state(family).borrow();
         let of = state.entries.iter().filter(|((t, _), _)| *t == table.0);
-        let said = |((_, prefix), held): (&Place, &Held)| {
+        let said = |((_, prefix), held): (&Place, &EntryState)| {
             let (mut flags, mut members) = (EntryFlags::default(), BTreeMap::<Member, ItfFlags>::new());
             for said in [Source::Api, Source::Cli].into_iter().filter_map(|source| held.said.get(&source)) {
                 flags = flags.with(said.flags);

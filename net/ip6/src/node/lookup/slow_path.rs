@@ -2,7 +2,7 @@
 
 use shoal_adj::{Adj, AdjIndex, AdjKind};
 use shoal_buffer::{Flags, Packet};
-use shoal_fib::{By, FibIndex, follow_route};
+use shoal_fib::{FibIndex, LookupAddress, follow_route};
 use shoal_graph::Edge;
 use shoal_infra::Guard;
 use shoal_wire::Ip6Header;
@@ -40,7 +40,9 @@ impl Ip6Lookup {
             pkt.len(),
             (thread, guard),
             |adj, fib| self.share(adj, fib, pkt),
-            |fib, by| self.fib.lookup_ip6(fib, if by == By::Source { source(pkt) } else { dst }, guard),
+            |fib, by| {
+                self.fib.lookup_ip6(fib, if by == LookupAddress::Source { source(pkt) } else { dst }, guard)
+            },
         );
         let (index, adj) = end.ok_or(Error::TooManyTables)?;
         pkt.meta_mut().adj = index.0;
@@ -71,7 +73,7 @@ impl Ip6Lookup {
             AdjKind::InterfaceRx => return Next::InterfaceRx,
             _ => return Next::Drop,
         };
-        // Without anybody who asks it leads nowhere.
+        // Without a node that asks it leads nowhere.
         if asker == Edge::DROP { Next::Drop } else { Next::Ask(asker) }
     }
 }

@@ -10,16 +10,16 @@ use super::{Dispatch, Run, follow, staged, staged_traced, verdict};
 use crate::cx::{Common, Cx};
 use crate::lane::Lane;
 use crate::node::Edge;
-use crate::superpath::{FIRST, Finds, Known, SAMPLES, Seeks, WORTH_A_LOOK, samples};
+use crate::superpath::{FIRST, Known, ResolvingNode, SAMPLES, StagedLookup, WORTH_A_LOOK, samples};
 use crate::topology::NodeEntry;
 
-type Facts<'g, N> = <N as Seeks>::Facts<'g>;
-type Sought<N> = <N as Seeks>::Sought;
+type Facts<'g, N> = <N as StagedLookup>::Facts<'g>;
+type Query<N> = <N as StagedLookup>::Query;
 
-/// Runs a node that [`Finds`].
-pub(crate) struct FindsRunner<N>(pub(crate) Arc<N>);
+/// Runs a node that [`ResolvingNode`].
+pub(crate) struct ResolvingRunner<N>(pub(crate) Arc<N>);
 
-impl<N: Finds> FindsRunner<N> {
+impl<N: ResolvingNode> ResolvingRunner<N> {
     #[inline(always)]
     fn go(&self, mut frame: Box<Frame>, run: Run<'_>) {
         let memory = run.lane.memory;
@@ -34,8 +34,8 @@ impl<N: Finds> FindsRunner<N> {
             let Lane { counters, nexts, thread, now, states, .. } = &mut *lane;
             let common = Common { guard, thread: *thread, now: *now, topology, counters, states };
             let mut left = 0;
-            if let Some(sought) = alike {
-                left = self.go_alike(&sought, first, &mut frame, (memory, nexts), &common, entry);
+            if let Some(query) = alike {
+                left = self.go_alike(&query, first, &mut frame, (memory, nexts), &common, entry);
             }
             if left < frame.len() {
                 self.go_each(left, &mut frame, (memory, nexts), &common, entry);
@@ -52,7 +52,7 @@ impl<N: Finds> FindsRunner<N> {
     #[cold]
     #[inline(never)]
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Facts<'g, N>> {
-        Finds::facts(&*self.0, interface, guard)
+        ResolvingNode::facts(&*self.0, interface, guard)
     }
 
     /// What all packets look for, with the answer, if it seems that they look for the same: some of them do.
@@ -63,14 +63,14 @@ impl<N: Finds> FindsRunner<N> {
         frame: &mut Frame,
         memory: Memory,
         (interface, guard): (SwIfIndex, Guard<'g>),
-    ) -> Option<Sought<N>> {
+    ) -> Option<Query<N>> {
         if frame.len() < WORTH_A_LOOK {
             return None;
         }
-        let mut all = [Sought::<N>::default(); SAMPLES];
-        for (place, sought) in samples(frame.len()).into_iter().zip(&mut all) {
+        let mut all = [Query::<N>::default(); SAMPLES];
+        for (place, query) in samples(frame.len()).into_iter().zip(&mut all) {
             let pkt = frame.packet(memory, place).filter(|pkt| pkt.rx() == interface)?;
-            *sought = N::sought(&pkt, 0);
+            *query = N::query(&pkt, 0);
         }
         let [mut first, ..] = all;
         if all.iter().any(|other| *other != first) {
@@ -85,7 +85,7 @@ impl<N: Finds> FindsRunner<N> {
     #[inline(always)]
     fn go_alike(
         &self,
-        sought: &Sought<N>,
+        query: &Query<N>,
         interface: SwIfIndex,
         frame: &mut Frame,
         (memory, nexts): (Memory, &mut [u16; FRAME_SIZE]),
@@ -96,7 +96,7 @@ impl<N: Finds> FindsRunner<N> {
             if pkt.rx() != interface {
                 return false;
             }
-            let edge = if N::takes(sought, pkt) { FIRST } else { self.rest(pkt.reborrow(), common, entry) };
+            let edge = if N::takes(query, pkt) { FIRST } else { self.rest(pkt.reborrow(), common, entry) };
             if let Some(slot) = nexts.get_mut(i) {
                 *slot = edge.0;
             }
@@ -146,7 +146,7 @@ impl<N: Finds> FindsRunner<N> {
     }
 }
 
-impl<N: Finds> Dispatch for FindsRunner<N> {
+impl<N: ResolvingNode> Dispatch for ResolvingRunner<N> {
     fn dispatch(&self, frame: Box<Frame>, run: Run<'_>) {
         if run.lane.tracer.active { staged_traced(&*self.0, frame, run) } else { self.go(frame, run) }
     }

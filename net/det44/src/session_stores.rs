@@ -3,16 +3,16 @@
 use shoal_flow::TableError;
 use shoal_graph::FrameCx;
 use shoal_graph::clock::Time;
-use shoal_nat_state::Kept;
+use shoal_nat_state::SessionStore;
 
 use crate::config::Config;
 use crate::sessions::{Record, Sessions};
 use crate::shared::Shared;
 
 /// What threads keep, and how.
-pub type Keeping = shoal_nat_state::Keeping<Sessions>;
+pub type SessionStores = shoal_nat_state::SessionStores<Sessions>;
 
-impl Kept for Sessions {
+impl SessionStore for Sessions {
     const TIMER: &'static str = "det44-expire-walk";
     type Record = Record;
     type Shared = Shared;

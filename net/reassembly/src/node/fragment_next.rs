@@ -25,26 +25,26 @@ impl<F: Family> NextNodes for ToIcmp<F> {
 
 /// Out of a feature: to the node that tells fragments what the first says, or on along the arc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way<F> {
+pub enum FragmentNext<F> {
     /// It is a fragment.
     Fragment(PhantomData<F>),
     /// It goes on.
     On(Edge),
 }
 
-impl<F> Way<F> {
+impl<F> FragmentNext<F> {
     /// It is a fragment.
-    pub const FRAGMENT: Self = Way::Fragment(PhantomData);
+    pub const FRAGMENT: Self = FragmentNext::Fragment(PhantomData);
 }
 
-impl<F: Family> NextNodes for Way<F> {
+impl<F: Family> NextNodes for FragmentNext<F> {
     const NAMES: &'static [&'static str] = &[F::NODES.sv];
 
     #[inline(always)]
     fn edge(self) -> Edge {
         match self {
-            Way::Fragment(_) => Edge(1),
-            Way::On(edge) => edge,
+            FragmentNext::Fragment(_) => Edge(1),
+            FragmentNext::On(edge) => edge,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Which threads move and which are stuck.
 //!
 //! A thread moves when it finishes a round of its loop, and with it passes its quiescent point; one that sleeps until
-//! it is woken is well, too. [`Roster`] is the list of threads as any thread may read it, [`Pulse`] compares two looks.
+//! it is woken is well, too. [`ThreadList`] is the list of threads as any thread may read it, [`StallMonitor`] compares two looks.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,9 +15,9 @@ pub const STUCK_AFTER: Duration = Duration::from_secs(1);
 /// The threads there are. Its lock is held for as long as it takes to copy or change a short list, so that a thread
 /// that watches others never waits for one that is stuck.
 #[derive(Default)]
-pub struct Roster(Mutex<Vec<Arc<ThreadShared>>>);
+pub struct ThreadList(Mutex<Vec<Arc<ThreadShared>>>);
 
-impl Roster {
+impl ThreadList {
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<ThreadShared>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -46,7 +46,7 @@ pub enum Change {
 }
 
 /// What was seen of one thread.
-struct Seen {
+struct ThreadSample {
     /// Which one: another may have its number later.
     thread: Arc<ThreadShared>,
     loops: u64,
@@ -56,11 +56,11 @@ struct Seen {
 
 /// Looks at threads again and again.
 #[derive(Default)]
-pub struct Pulse {
-    seen: BTreeMap<usize, Seen>,
+pub struct StallMonitor {
+    seen: BTreeMap<usize, ThreadSample>,
 }
 
-impl Pulse {
+impl StallMonitor {
     /// Looks at all threads, and tells what has changed since the last look. Marks those that are stuck, so that
     /// writers of tables do not wait for them.
     pub fn look(&mut self, now: Instant, threads: &[Arc<ThreadShared>]) -> Vec<(Arc<ThreadShared>, Change)> {
@@ -70,7 +70,7 @@ impl Pulse {
 
     fn look_at(&mut self, now: Instant, thread: &Arc<ThreadShared>) -> Option<Change> {
         let loops = thread.load().loops;
-        let seen = self.seen.entry(thread.index).or_insert_with(|| Seen {
+        let seen = self.seen.entry(thread.index).or_insert_with(|| ThreadSample {
             thread: Arc::clone(thread),
             loops,
             moved: now,
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn a_stall_is_told_once_and_its_end_with_its_length() {
-        let (threads, mut pulse, begun) = ([thread(0), thread(1)], Pulse::default(), Instant::now());
-        let at = |pulse: &mut Pulse, ms: u64| {
+        let (threads, mut pulse, begun) = ([thread(0), thread(1)], StallMonitor::default(), Instant::now());
+        let at = |pulse: &mut StallMonitor, ms: u64| {
             round(&threads[0]);
             let changes = pulse.look(begun + Duration::from_millis(ms), &threads);
             changes.into_iter().map(|(t, change)| (t.index, change)).collect::<Vec<_>>()
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_sleeps_is_not_stuck_and_one_that_came_in_the_place_of_another_begins_afresh() {
-        let (mut pulse, begun) = (Pulse::default(), Instant::now());
+        let (mut pulse, begun) = (StallMonitor::default(), Instant::now());
         let at = |s: u64| begun + Duration::from_secs(s);
         let sleeper = thread(1);
         sleeper.set_asleep(true);

@@ -1,5 +1,5 @@
-//! Memory for what clients sent and nobody could look at yet: halves of messages, and messages behind one that takes its
-//! time. Each client is bounded by the longest message; this bounds all of them together.
+//! Memory for what clients sent and the server could not look at yet: halves of messages, and messages behind one that
+//! takes its time. Each client is bounded by the longest message; this bounds all of them together.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ struct Holder {
 
 /// What all clients have there.
 #[derive(Default)]
-pub struct Held {
+pub struct PendingBytes {
     holders: RefCell<BTreeMap<u64, Holder>>,
     bytes: Cell<usize>,
     last: Cell<u64>,
@@ -29,12 +29,12 @@ pub struct Held {
 
 /// One client's part.
 pub struct Part<'a> {
-    held: &'a Held,
+    held: &'a PendingBytes,
     number: u64,
     link: &'a Rc<Link>,
 }
 
-impl Held {
+impl PendingBytes {
     /// The part of a client that has just come.
     pub fn part<'a>(&'a self, link: &'a Rc<Link>) -> Part<'a> {
         self.last.set(self.last.get() + 1);
@@ -46,7 +46,7 @@ impl Held {
         self.bytes.get()
     }
 
-    /// Who has most there, and longest.
+    /// The client with most bytes there, and longest.
     fn largest(&self) -> Option<(u64, Rc<Link>, usize)> {
         let holders = self.holders.borrow();
         let most = holders.iter().max_by_key(|(_, holder)| (holder.bytes, std::cmp::Reverse(holder.since)));
@@ -55,8 +55,8 @@ impl Held {
 }
 
 impl Part<'_> {
-    /// The client has so many bytes there now. When all together have too many, those who have most are cut off: tells how
-    /// many that were.
+    /// The client has so many bytes there now. When all together have too many, the clients with most are cut off:
+    /// tells how many that were.
     pub fn set(&self, bytes: usize) -> u64 {
         let held = self.held;
         let before = held.holders.borrow().get(&self.number).map_or(0, |holder| holder.bytes);

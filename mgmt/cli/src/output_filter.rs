@@ -6,11 +6,11 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use shoal_module::cli::{Client, Form, Gone, Reader, Sink};
+use shoal_module::cli::{Client, ClientGone, Form, Reader, Sink};
 
 /// What is wanted of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum FilterMode {
     /// Lines with this in them.
     Include(String),
     /// Lines without it.
@@ -19,9 +19,9 @@ pub(crate) enum Wish {
     Count,
 }
 
-impl Wish {
+impl FilterMode {
     /// A line in front of its wishes, and these, the first one first. `a|b` in one of them means either.
-    pub(crate) fn of(line: &str) -> (&str, Vec<Wish>) {
+    pub(crate) fn of(line: &str) -> (&str, Vec<FilterMode>) {
         let (mut line, mut wishes) = (line, Vec::new());
         while let Some(at) = line.rfind(" | ")
             && let Some(wish) = line.get(at + 3..).and_then(Self::read)
@@ -32,16 +32,16 @@ impl Wish {
         (line, wishes)
     }
 
-    fn read(text: &str) -> Option<Wish> {
+    fn read(text: &str) -> Option<FilterMode> {
         let text = text.trim();
         let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
         let rest = rest.strip_prefix('"').and_then(|r| r.strip_suffix('"')).unwrap_or(rest).to_owned();
         let is = |word: &str, least: usize| verb.len() >= least && word.starts_with(verb);
         match rest.is_empty() {
-            true if is("count", 2) => Some(Wish::Count),
-            false if is("include", 1) || verb == "grep" => Some(Wish::Include(rest)),
-            false if is("exclude", 1) => Some(Wish::Exclude(rest)),
+            true if is("count", 2) => Some(FilterMode::Count),
+            false if is("include", 1) || verb == "grep" => Some(FilterMode::Include(rest)),
+            false if is("exclude", 1) => Some(FilterMode::Exclude(rest)),
             _ => None,
         }
     }
@@ -49,29 +49,29 @@ impl Wish {
     fn keeps(&self, line: &str) -> bool {
         let any = |pattern: &str| pattern.split('|').any(|part| !part.is_empty() && line.contains(part));
         match self {
-            Wish::Include(pattern) => any(pattern),
-            Wish::Exclude(pattern) => !any(pattern),
-            Wish::Count => true,
+            FilterMode::Include(pattern) => any(pattern),
+            FilterMode::Exclude(pattern) => !any(pattern),
+            FilterMode::Count => true,
         }
     }
 }
 
 /// Lets through what is wanted.
-pub(crate) struct Sieve {
+pub(crate) struct OutputFilter {
     to: Sink,
-    wishes: Vec<Wish>,
+    wishes: Vec<FilterMode>,
     /// The beginning of a line whose end is to come.
     begun: RefCell<String>,
     count: Cell<u64>,
 }
 
-impl Sieve {
-    pub(crate) fn new(to: Sink, wishes: Vec<Wish>) -> Rc<Self> {
-        Rc::new(Sieve { to, wishes, begun: RefCell::default(), count: Cell::new(0) })
+impl OutputFilter {
+    pub(crate) fn new(to: Sink, wishes: Vec<FilterMode>) -> Rc<Self> {
+        Rc::new(OutputFilter { to, wishes, begun: RefCell::default(), count: Cell::new(0) })
     }
 
     fn counts(&self) -> bool {
-        self.wishes.contains(&Wish::Count)
+        self.wishes.contains(&FilterMode::Count)
     }
 
     /// The lines of a text that are wanted.
@@ -103,11 +103,11 @@ impl Sieve {
     }
 }
 
-impl Reader for Sieve {
-    fn write(&self, text: &str) -> Result<(), Gone> {
+impl Reader for OutputFilter {
+    fn write(&self, text: &str) -> Result<(), ClientGone> {
         let kept = self.sift(text);
         if kept.is_empty() {
-            return if self.to.is_gone() { Err(Gone) } else { Ok(()) };
+            return if self.to.is_gone() { Err(ClientGone) } else { Ok(()) };
         }
         self.to.text(&kept)
     }
@@ -121,10 +121,10 @@ impl Reader for Sieve {
         self.to.form().filter(|form| *form == Form::Text)
     }
 
-    fn piece(&self, piece: &str) -> Result<(), Gone> {
+    fn piece(&self, piece: &str) -> Result<(), ClientGone> {
         let kept = self.sift(piece);
         if kept.is_empty() {
-            return if self.to.is_gone() { Err(Gone) } else { Ok(()) };
+            return if self.to.is_gone() { Err(ClientGone) } else { Ok(()) };
         }
         self.to.piece(&kept)
     }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn wishes_stand_behind_a_line() {
         let of = |line| {
-            let (line, wishes) = Wish::of(line);
+            let (line, wishes) = FilterMode::of(line);
             (line, wishes.len())
         };
         assert_eq!(of("show interface | include loop"), ("show interface", 1));

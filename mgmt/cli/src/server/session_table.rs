@@ -1,4 +1,4 @@
-//! Who has a session, and who gives way when there are too many.
+//! The sessions, and which of them ends when there are too many.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::link::Link;
 
-/// Whom a session belongs to.
+/// The owner of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum SessionOwner {
     /// The router's own user, or root, at the UNIX socket.
     Owner,
     /// Anybody else who may connect.
@@ -37,18 +37,18 @@ pub enum Place {
     None,
 }
 
-/// Finds a place among sessions, told by whose they are and for how long they have said nothing (not at all while a command
-/// runs). The one that has said nothing for longest gives way; the owner's give way to the owner only.
-pub fn place(sessions: &[(Whose, Duration)], new: Whose, limits: Limits) -> Place {
+/// Finds a place among sessions, given their owners and how long they have been idle (not at all while a command runs).
+/// The one that has been idle for longest gives way; the owner's give way to the owner only.
+pub fn place(sessions: &[(SessionOwner, Duration)], new: SessionOwner, limits: Limits) -> Place {
     let room = match new {
-        Whose::Owner => limits.most,
-        Whose::Other => limits.most.saturating_sub(limits.reserved),
+        SessionOwner::Owner => limits.most,
+        SessionOwner::Other => limits.most.saturating_sub(limits.reserved),
     };
     if sessions.len() < room {
         return Place::Free;
     }
-    let idle = |(_, (whose, idle)): &(usize, &(Whose, Duration))| {
-        *idle >= limits.idle && (*whose == Whose::Other || new == Whose::Owner)
+    let idle = |(_, (whose, idle)): &(usize, &(SessionOwner, Duration))| {
+        *idle >= limits.idle && (*whose == SessionOwner::Other || new == SessionOwner::Owner)
     };
     let longest = sessions.iter().enumerate().filter(idle).max_by_key(|(_, (_, idle))| *idle);
     longest.map_or(Place::None, |(at, _)| Place::Of(at))
@@ -56,18 +56,18 @@ pub fn place(sessions: &[(Whose, Duration)], new: Whose, limits: Limits) -> Plac
 
 /// All sessions.
 #[derive(Default)]
-pub struct Seats(RefCell<Vec<(Whose, Rc<Link>)>>);
+pub struct SessionTable(RefCell<Vec<(SessionOwner, Rc<Link>)>>);
 
-impl Seats {
+impl SessionTable {
     /// How many there are.
     pub fn open(&self) -> usize {
         self.0.borrow().len()
     }
 
     /// Gives a new session a seat, if there is one or another gives way; that one is told so and closed.
-    pub fn take(&self, whose: Whose, link: &Rc<Link>, limits: Limits) -> bool {
+    pub fn take(&self, whose: SessionOwner, link: &Rc<Link>, limits: Limits) -> bool {
         let mut seats = self.0.borrow_mut();
-        let sessions: Vec<(Whose, Duration)> =
+        let sessions: Vec<(SessionOwner, Duration)> =
             seats.iter().map(|(whose, link)| (*whose, link.idle())).collect();
         match place(&sessions, whose, limits) {
             Place::Free => {}
@@ -96,11 +96,11 @@ impl Seats {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Whose::{Other, Owner};
+    use SessionOwner::{Other, Owner};
 
     const LIMITS: Limits = Limits { most: 4, reserved: 2, idle: Duration::from_mins(1) };
 
-    fn of(sessions: &[(Whose, u64)], new: Whose) -> Place {
+    fn of(sessions: &[(SessionOwner, u64)], new: SessionOwner) -> Place {
         let sessions: Vec<_> = sessions.iter().map(|(whose, s)| (*whose, Duration::from_secs(*s))).collect();
         place(&sessions, new, LIMITS)
     }

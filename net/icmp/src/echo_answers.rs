@@ -1,4 +1,4 @@
-//! Answers to echo requests of this router, from the nodes to whoever sent the requests.
+//! Answers to echo requests of this router, from the nodes to the senders of the requests.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ impl Answer {
 
 /// An answer to an echo request of ours: its reply, or an error that quotes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Heard {
+pub struct EchoAnswer {
     /// The identifier of the request.
     pub id: u16,
     /// The sequence number of the request.
@@ -96,7 +96,7 @@ impl Wanted {
 #[derive(Default)]
 pub(crate) struct Listeners {
     wanted: Wanted,
-    by_id: RefCell<HashMap<u16, Sender<Heard>>>,
+    by_id: RefCell<HashMap<u16, Sender<EchoAnswer>>>,
     next: RefCell<u16>,
 }
 
@@ -112,7 +112,7 @@ impl Listeners {
         self.wanted.clone()
     }
 
-    /// An identifier nobody uses, and the way its answers come; `None` when all are in use.
+    /// A free identifier, and the way its answers come; `None` when all are in use.
     pub(crate) fn listen(self: &Rc<Self>, capacity: usize) -> Option<Listener> {
         let start = *self.next.borrow();
         let free = |id: &u16| !self.by_id.borrow().contains_key(id);
@@ -125,7 +125,7 @@ impl Listeners {
     }
 
     /// Passes an answer on; one too many for its listener is lost.
-    pub(crate) fn deliver(&self, heard: Heard) {
+    pub(crate) fn deliver(&self, heard: EchoAnswer) {
         if let Some(sender) = self.by_id.borrow().get(&heard.id) {
             let _ = sender.try_send(heard);
         }
@@ -135,7 +135,7 @@ impl Listeners {
 /// One sender of echo requests: its identifier and the answers. Dropping it ends the wait.
 pub struct Listener {
     id: u16,
-    heard: Receiver<Heard>,
+    heard: Receiver<EchoAnswer>,
     listeners: Weak<Listeners>,
 }
 
@@ -146,7 +146,7 @@ impl Listener {
     }
 
     /// The next answer.
-    pub async fn next(&self) -> Heard {
+    pub async fn next(&self) -> EchoAnswer {
         match self.heard.recv().await {
             Ok(heard) => heard,
             // The router's ICMP is gone, so no answer will ever come.
@@ -168,13 +168,13 @@ impl Drop for Listener {
 mod tests {
     use super::*;
 
-    fn heard(id: u16) -> Heard {
+    fn heard(id: u16) -> EchoAnswer {
         let (answer, from) = (Answer::Reply, IpAddr::from([127, 0, 0, 1]));
-        Heard { id, sequence: 1, answer, from, ttl: 64, bytes: 8, at: Time(0) }
+        EchoAnswer { id, sequence: 1, answer, from, ttl: 64, bytes: 8, at: Time(0) }
     }
 
     #[test]
-    fn answers_reach_the_one_who_asked_and_nobody_after() {
+    fn answers_reach_the_client_that_asked_and_none_after_it() {
         let listeners = Rc::new(Listeners::default());
         *listeners.next.borrow_mut() = u16::MAX;
         let (a, b) = (listeners.listen(1).unwrap(), listeners.listen(1).unwrap());

@@ -28,7 +28,7 @@ impl Marks {
 /// One direction.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Way {
+pub struct SessionDirection {
     address: u32,
     port: u16,
     transport: u16,
@@ -46,15 +46,15 @@ pub struct Way {
     bytes_high: u32,
 }
 
-const _: () = assert!(size_of::<Way>() == 32);
+const _: () = assert!(size_of::<SessionDirection>() == 32);
 
-impl Way {
+impl SessionDirection {
     /// From an address and port to another.
     pub fn new(from: (u32, u16), to: (u32, u16), protocol: u8, marks: u8) -> Self {
         let addresses = Delta::NONE.long(from.0, to.0);
         // RFC 792: ICMP's checksum has no pseudo header.
         let ports = if protocol == ICMP { Delta::NONE } else { addresses };
-        Way {
+        SessionDirection {
             address: to.0,
             port: to.1,
             transport: ports.word(from.1, to.1).to_bits(),

@@ -22,7 +22,7 @@ use crate::work::{Count, SLICE, Work};
 const FRAME: usize = 256;
 
 /// The loop with what it needs.
-pub struct Ruler {
+pub struct MeasurementLoop {
     /// Whose memory and tables it uses.
     router: Router,
     cache: Cache,
@@ -39,7 +39,7 @@ struct Path {
     adjacencies: AdjTable,
 }
 
-impl Ruler {
+impl MeasurementLoop {
     pub fn new(router: Router) -> Result<Self> {
         let fib = FibTables::clone(&*router.control.get::<FibTables>()?);
         let adjacencies = router.control.get::<Adjacencies>()?.table();
@@ -51,7 +51,7 @@ impl Ruler {
         if template.len() != BYTES {
             return Err(format!("the ruler's packet has {} bytes, not {BYTES}", template.len()).into());
         }
-        Ok(Ruler {
+        Ok(MeasurementLoop {
             cache: router.graph.pool().cache(),
             router,
             reader: Reader::register(),
@@ -76,7 +76,7 @@ impl Ruler {
     }
 }
 
-impl Work for Ruler {
+impl Work for MeasurementLoop {
     fn nodes(&self) -> Vec<String> {
         vec!["generation".into(), "ruler-fused".into()]
     }
@@ -189,8 +189,8 @@ mod tests {
     use super::*;
     use crate::scenario;
 
-    fn ruler() -> Ruler {
-        Ruler::new(Router::new(&scenario::find("ruler-fused").unwrap()).unwrap()).unwrap()
+    fn ruler() -> MeasurementLoop {
+        MeasurementLoop::new(Router::new(&scenario::find("ruler-fused").unwrap()).unwrap()).unwrap()
     }
 
     #[test]

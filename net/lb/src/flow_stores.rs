@@ -11,15 +11,15 @@ use crate::flows::{Flows, Room};
 pub const FLOWS_OF_BUCKET: u32 = 4;
 
 /// What threads keep, and how.
-pub struct Keeping {
+pub struct FlowStores {
     on: AtomicBool,
     flows: AtomicU32,
     timeout: AtomicU32,
 }
 
-impl Keeping {
+impl FlowStores {
     pub(crate) fn new(room: Room) -> Self {
-        Keeping { on: AtomicBool::new(false), flows: room.flows.into(), timeout: room.timeout.into() }
+        FlowStores { on: AtomicBool::new(false), flows: room.flows.into(), timeout: room.timeout.into() }
     }
 
     pub(crate) fn room(&self) -> Room {
@@ -40,7 +40,7 @@ impl Keeping {
     }
 }
 
-impl Stateful for Keeping {
+impl Stateful for FlowStores {
     const NAME: &'static str = "lb-timer";
     type Next = NoNext;
     type Error = NoError;

@@ -7,17 +7,17 @@ use shoal_infra::Guard;
 
 use super::bind::Binder;
 use super::link::Link;
-use super::walk::{Spot, Walk};
-use super::{Consults, Known, Pass};
+use super::walk::{ChainPosition, Walk};
+use super::{FlowLookupNode, Known, Pass};
 use crate::cx::Cx;
 use crate::graph::GraphError;
 use crate::node::NodeIndex;
 
 /// A node with a table of its own (of flows), and the rest. The lookups in its table are done ahead; those of the rest
 /// when the packet comes there, because the node may have given it another destination.
-pub struct Consult<A, Rest>(pub Arc<A>, pub Rest);
+pub struct FlowLookup<A, Rest>(pub Arc<A>, pub Rest);
 
-impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
+impl<A: FlowLookupNode, Rest: Link> Link for FlowLookup<A, Rest> {
     type Facts<'g> = (A::Facts<'g>, Rest::Facts<'g>);
     type Lookup = A;
     type Found<'g> = ();
@@ -39,7 +39,7 @@ impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
     }
 
     #[inline(always)]
-    fn found<'g>(&'g self, _: &A::Sought, _: Guard<'g>) -> Option<()> {
+    fn found<'g>(&'g self, _: &A::Query, _: Guard<'g>) -> Option<()> {
         // Each packet is asked whether it looks for the same.
         Some(())
     }
@@ -48,10 +48,10 @@ impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
     fn go<'g>(
         &'g self,
         facts: &Self::Facts<'g>,
-        known: Known<'_, A::Sought>,
+        known: Known<'_, A::Query>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'g>,
-        spot: Spot,
+        spot: ChainPosition,
     ) -> NodeIndex {
         let next = match known {
             Known::Chosen(number, node) => Known::Chosen(number, node),
@@ -64,7 +64,7 @@ impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
         self.1.go(&facts.1, next, pkt, walk, spot.next())
     }
 
-    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: Spot) {
+    fn count(&self, interface: SwIfIndex, packets: u64, walk: &Walk<'_>, spot: ChainPosition) {
         let passed = walk.after(spot, packets);
         if passed > 0 {
             self.0.count_passed(passed, &Cx::new(walk.common, walk.entry(spot)));
@@ -72,7 +72,7 @@ impl<A: Consults, Rest: Link> Link for Consult<A, Rest> {
         self.1.count(interface, passed, walk, spot.next());
     }
 
-    fn finish(&self, walk: &Walk<'_>, spot: Spot) {
+    fn finish(&self, walk: &Walk<'_>, spot: ChainPosition) {
         self.1.finish(walk, spot.next());
     }
 }

@@ -3,18 +3,17 @@
 use shoal_flow::TableError;
 use shoal_graph::FrameCx;
 use shoal_graph::clock::Time;
-use shoal_nat_state::Kept;
+use shoal_nat_state::SessionStore;
 
 use crate::config::Config;
-use crate::owner::Way;
 use crate::sessions::{Record, Sessions, tick};
 use crate::shared::Shared;
 
 /// What threads keep, and how.
-pub type Keeping = shoal_nat_state::Keeping<Sessions>;
+pub type SessionStores = shoal_nat_state::SessionStores<Sessions>;
 
-impl Kept for Sessions {
-    const TIMER: &'static str = "nat44-ed-timer";
+impl SessionStore for Sessions {
+    const TIMER: &'static str = "cnat-timer";
     type Record = Record;
     type Shared = Shared;
 
@@ -23,7 +22,7 @@ impl Kept for Sessions {
     }
 
     fn open(&mut self, shared: &Shared) -> Result<(), TableError> {
-        Sessions::open(self, &shared.config.get(), Time(0))
+        Sessions::open(self, &shared.config.get().limits, Time(0))
     }
 
     #[inline(always)]
@@ -33,21 +32,19 @@ impl Kept for Sessions {
 
     fn expire(&mut self, shared: &Shared, cx: &mut FrameCx<'_>) {
         let config = shared.config.load(cx.guard());
-        self.set_listed(shared.news.are_wanted());
-        if Sessions::expire(self, &config.timeouts, cx.now()) > 0 {
-            shared.pass_on(self);
+        if Sessions::expire(self, &config.limits, cx.now()) > 0 {
             self.count(shared, cx.thread());
         }
     }
 
     fn count(&self, shared: &Shared, thread: usize) {
-        shared.counters.set_sessions(thread, self.len());
+        shared.set_sessions(thread, self.len());
     }
 
     /// The thread that its answers come to.
     fn owner(shared: &Shared, record: &Record) -> Option<usize> {
         let session = &record.session;
-        Some(shared.config.get().owner(session.outside.reversed(), session.protocol, Way::Out2in))
+        Some(shared.config.get().owner(session.is_ip6, session.protocol, session.to.reversed()))
     }
 
     fn take_out(&mut self, goes: impl FnMut(&Record) -> bool) -> Vec<Record> {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use shoal_module::Control;
 use shoal_module::api::Clients;
 
-use crate::held::Held;
+use crate::pending_bytes::PendingBytes;
 use crate::table::Table;
 use crate::trace::Trace;
 
@@ -14,19 +14,19 @@ use crate::trace::Trace;
 const CHUNK: usize = 64 << 10;
 
 /// The server.
-pub struct Desk {
+pub struct ServerContext {
     /// The control plane.
     pub control: Rc<Control>,
     /// All messages.
     pub table: Rc<Table>,
-    /// Who is connected.
+    /// Connected clients.
     pub clients: Rc<Clients>,
     /// The last messages.
     pub trace: Trace,
     /// Connections, those without a client's index among them.
     pub open: Cell<usize>,
     /// What clients sent that could not be looked at yet.
-    pub held: Held,
+    pub held: PendingBytes,
     /// Where sessions read, one at a time.
     pub chunk: RefCell<Vec<u8>>,
     handled: Cell<u64>,
@@ -65,16 +65,16 @@ impl Dropped {
     ];
 }
 
-impl Desk {
+impl ServerContext {
     /// A server of these messages.
     pub fn new(control: Rc<Control>, table: Rc<Table>, clients: Rc<Clients>, trace: Trace) -> Self {
-        Desk {
+        ServerContext {
             control,
             table,
             clients,
             trace,
             open: Cell::new(0),
-            held: Held::default(),
+            held: PendingBytes::default(),
             chunk: RefCell::new(vec![0; CHUNK]),
             handled: Cell::new(0),
             dropped: Default::default(),

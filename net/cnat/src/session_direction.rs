@@ -66,7 +66,7 @@ pub const NONE: u32 = u32::MAX;
 /// One direction.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Way {
+pub struct SessionDirection {
     /// Addresses in halves, so that a flow's entry needs no more than eight bytes of alignment.
     src: [u64; 2],
     dst: [u64; 2],
@@ -83,7 +83,7 @@ pub struct Way {
     pub serial: u32,
     /// What it is.
     pub marks: Marks,
-    /// Of TCP: what this direction has said.
+    /// Of TCP: the flags that this direction has sent.
     pub state: State,
 }
 
@@ -95,11 +95,11 @@ const fn whole([high, low]: [u64; 2]) -> u128 {
     (high as u128) << 64 | low as u128
 }
 
-impl Way {
+impl SessionDirection {
     /// From a tuple to another.
     pub fn new(from: Tuple, to: Tuple, protocol: u8, marks: u8, translation: (u32, u32)) -> Self {
         let rewrite = Rewrite::new(from.ip4(), to.ip4(), protocol);
-        Way {
+        SessionDirection {
             src: halves(to.src),
             dst: halves(to.dst),
             sport: to.sport,
@@ -117,7 +117,7 @@ impl Way {
     /// The tuple packets leave with.
     #[inline(always)]
     pub fn to(&self) -> Tuple {
-        let Way { src, dst, sport, dport, .. } = *self;
+        let SessionDirection { src, dst, sport, dport, .. } = *self;
         Tuple { src: whole(src), dst: whole(dst), sport, dport }
     }
 

@@ -3,17 +3,17 @@
 use shoal_flow::TableError;
 use shoal_graph::FrameCx;
 use shoal_graph::clock::Time;
-use shoal_nat_state::Kept;
+use shoal_nat_state::SessionStore;
 
 use crate::config::Config;
 use crate::sessions::{Record, Sessions};
 use crate::shared::Shared;
 
 /// What threads keep, and how.
-pub type Keeping = shoal_nat_state::Keeping<Sessions>;
+pub type SessionStores = shoal_nat_state::SessionStores<Sessions>;
 
-impl Kept for Sessions {
-    const TIMER: &'static str = "dslite-timer";
+impl SessionStore for Sessions {
+    const TIMER: &'static str = "nat64-expire-worker-walk";
     type Record = Record;
     type Shared = Shared;
 
@@ -21,8 +21,8 @@ impl Kept for Sessions {
         Sessions::none()
     }
 
-    fn open(&mut self, _: &Shared) -> Result<(), TableError> {
-        Sessions::open(self, Time(0))
+    fn open(&mut self, shared: &Shared) -> Result<(), TableError> {
+        Sessions::open(self, &shared.config.get(), Time(0))
     }
 
     #[inline(always)]
@@ -44,11 +44,11 @@ impl Kept for Sessions {
         shared.count(thread, self);
     }
 
-    /// The ports of a session whose thread changes are another thread's, so only sessions whose port is the new thread's go on.
+    /// The port of a session whose host moves is another thread's to give out, unless both move together.
     fn owner(shared: &Shared, record: &Record) -> Option<usize> {
         let config = shared.config.get();
-        let of_b4 = config.of_b4(record.inside.b4);
-        (of_b4 == config.of_port(record.outside.port)).then_some(of_b4)
+        let of_host = config.of_inside(&record.inside);
+        (of_host == config.of_outside(&record.outside)).then_some(of_host)
     }
 
     fn take_out(&mut self, goes: impl FnMut(&Record) -> bool) -> Vec<Record> {
@@ -59,8 +59,8 @@ impl Kept for Sessions {
         Sessions::parcel(records)
     }
 
-    fn take_in(&mut self, other: Self, _: &Shared, now: Time) {
-        Sessions::take_in(self, other, now);
+    fn take_in(&mut self, other: Self, shared: &Shared, now: Time) {
+        Sessions::take_in(self, other, &shared.config.get(), now);
     }
 
     fn set_workers(shared: &Shared, workers: &[usize]) {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use shoal_adj::{Adj, AdjIndex, AdjKind};
 use shoal_buffer::Packet;
-use shoal_fib::{By, FibIndex, follow_route};
+use shoal_fib::{FibIndex, LookupAddress, follow_route};
 use shoal_graph::Edge;
 use shoal_infra::Guard;
 use shoal_wire::Ip4Header;
@@ -33,7 +33,9 @@ impl Ip4Lookup {
             pkt.len(),
             (thread, guard),
             |adj, fib| self.share(adj, fib, pkt),
-            |fib, by| self.fib.lookup(fib, if by == By::Source { source(pkt) } else { key.dst }, guard),
+            |fib, by| {
+                self.fib.lookup(fib, if by == LookupAddress::Source { source(pkt) } else { key.dst }, guard)
+            },
         );
         let (index, adj) = end.ok_or(Error::TooManyTables)?;
         pkt.meta_mut().adj = index.0;
@@ -49,7 +51,7 @@ fn next(adj: &Adj) -> Next {
     match adj.kind() {
         AdjKind::Rewrite => Next::Rewrite,
         AdjKind::Local => Next::Local,
-        // Without anybody who asks it leads nowhere.
+        // Without a node that asks it leads nowhere.
         AdjKind::Incomplete if matches!(adj.next_hop(), Some(IpAddr::V6(_))) => match adj.edge() {
             Edge::DROP => Next::Drop,
             edge => Next::Ask(edge),
