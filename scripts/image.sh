@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# image.sh: makes target/image/shoal.tar, a container image (OCI archive) out of the packages in target/packages and of those of
+# image.sh: makes target/image/shoal.tar, a container image (an archive that docker and podman load) out of the packages in target/packages and of those of
 # Debian that they need, with nothing else in it: no shell, no package manager. mmdebstrap unpacks, buildah packs.
 # Two calls for the same packages of ours and of Debian make the same image. Needs root, as mmdebstrap and buildah do.
 set -euo pipefail
@@ -27,8 +27,12 @@ rm -rf "$root/tree"/usr/share/{doc,man,locale,lintian,bash-completion,zsh,fish,g
 mkdir -p "$root/tree"/{proc,sys,dev,tmp,run/shoal,var/lib/shoal,var/log/shoal}
 chmod 1777 "$root/tree/tmp"
 [ -s "$root/tree/etc/passwd" ] || echo 'root:x:0:0:root:/var/lib/shoal:/usr/bin/shoalctl' >"$root/tree/etc/passwd"
-printf 'root:x:0:\nshoal:x:999:\n' >"$root/tree/etc/group"
+echo 'root:x:0:' >"$root/tree/etc/group"
+# A group for the sockets would take one more capability (CAP_CHOWN); whatever runs in the container is root there.
+sed -i 's/^  gid shoal$/  # gid shoal/' "$root/tree/etc/shoal/startup.conf"
 find "$root/tree" -newermt "@$SOURCE_DATE_EPOCH" -print0 | xargs -0r touch -h -d "@$SOURCE_DATE_EPOCH"
+# Docker's form has health checks, which that of the OCI has not.
+export BUILDAH_FORMAT=docker
 storage=(--root "$root/storage" --runroot "$root/run" --storage-driver vfs)
 container=$(buildah "${storage[@]}" from scratch)
 buildah "${storage[@]}" copy -q "$container" "$root/tree" / >/dev/null
@@ -38,5 +42,5 @@ buildah "${storage[@]}" config --entrypoint '["/usr/bin/shoal"]' --cmd '-c /etc/
   --label org.opencontainers.image.licenses=Apache-2.0 \
   --label "org.opencontainers.image.version=$(dpkg-deb -f "$deb" Version)" "$container"
 rm -f "$IMAGE/shoal.tar"
-buildah "${storage[@]}" commit -q --timestamp "$SOURCE_DATE_EPOCH" "$container" "oci-archive:$IMAGE/shoal.tar:localhost/shoal:latest" >/dev/null
+buildah "${storage[@]}" commit -q --format docker --timestamp "$SOURCE_DATE_EPOCH" "$container" "docker-archive:$IMAGE/shoal.tar:localhost/shoal:latest" >/dev/null
 say "$IMAGE/shoal.tar, $(du -h "$IMAGE/shoal.tar" | cut -f1)"

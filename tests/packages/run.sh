@@ -44,7 +44,7 @@ tar -xf "$base" -C "$root" --exclude './dev/*'
 
 # --- The packages, of this version and the next; the same bytes in another folder.
 version=$(dpkg-parsechangelog -SVersion)
-export BUILT DEB_FLAGS=-Zgzip
+export BUILT DEB_FLAGS="-Zgzip -z1"
 OUT=$work/old scripts/deb.sh --pack-only >"$work/pack.log" || { cat "$work/pack.log"; fail pack "see above"; exit 1; }
 VERSION=$version+next OUT=$work/new scripts/deb.sh --pack-only >>"$work/pack.log" || { fail pack "the next version"; exit 1; }
 ok pack
