@@ -54,7 +54,7 @@ impl Load {
             child
         };
         let load = Load { spinners: (0..count).map(spin).collect(), _folder: folder };
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_mins(1);
         let runs = |child: &Child| {
             let name = std::fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap_or_default();
             name.trim() == "spinner"
