@@ -53,6 +53,8 @@ pub fn estimate(conduct: &Conduct) -> Estimate {
 struct Turn {
     trial: MrrTrial,
     told: measure::Case,
+    /// What others took of it, where it counts all the same.
+    taken: f64,
 }
 
 /// Compares the router of the settings with the case's base: rows, and a check that fails if it surely is slower.
@@ -119,7 +121,13 @@ pub fn run(under: &mut UnderWay<'_>, case: &Case, folder: &mut Folder, view: &mu
     };
     let (old, new) = (of(Revision::Base), of(Revision::Change));
     under.record.notes.push(format!("{TEST}: in turns with {} ({})", base.display(), old.version));
-    under.rows.extend(rows(&comparison, &result, &old, &new, bound));
+    let mut rows = rows(&comparison, &result, &old, &new, bound);
+    let taken = turns.iter().map(|(_, turn)| turn.taken).fold(0.0, f64::max);
+    for row in rows.iter_mut().filter(|_| taken > 0.0) {
+        measure::mark(row, Trust::Disturbed);
+        measure::note(row, &format!("others took up to {:.0} % of a processor during trials", taken * 100.0));
+    }
+    under.rows.extend(rows);
     under.checks.push(judged(case, &result, bound));
     under.settle();
     stopped.map_or(Ok(()), Err)
@@ -205,5 +213,6 @@ fn one(
     runner.begin(TEST, at, of);
     let duration = conduct.duration.min(Mrr::default().duration);
     let trial = measure::mrr::once(&mut runner, &traffic, most, duration)?;
-    Ok(Turn { trial, told })
+    let taken = runner.marks().taken;
+    Ok(Turn { trial, told, taken })
 }

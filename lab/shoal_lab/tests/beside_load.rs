@@ -21,7 +21,11 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// A busy loop on each processor, called `spinner`.
+fn processors() -> usize {
+    std::thread::available_parallelism().unwrap().get()
+}
+
+/// Busy loops, called `spinner`.
 struct Load {
     spinners: Vec<Child>,
     /// Has the link that gives them their name.
@@ -29,14 +33,23 @@ struct Load {
 }
 
 impl Load {
-    /// With the priority of a `nice` value, where that is allowed. The tester goes before all others (-20), so what is to disturb
-    /// it needs one, too; at -10 the rest of the system still gets on.
-    fn make(nice: i32) -> Load {
+    /// On the tester's processor only, with a priority: the tester goes before all others (-20), so what is to disturb it needs
+    /// one, too. The other processors are left to other tests.
+    fn beside_the_tester() -> Load {
+        let count = processors();
+        Load::make(&[if count < 4 { count - 1 } else { 3 }], -10)
+    }
+
+    /// On each processor, as ordinary programs are.
+    fn everywhere() -> Load {
+        Load::make(&(0..processors()).collect::<Vec<_>>(), 0)
+    }
+
+    fn make(cores: &[usize], nice: i32) -> Load {
         let folder = tempfile::tempdir().unwrap();
         let spinner = folder.path().join("spinner");
         symlink("/bin/sh", &spinner).unwrap();
-        let count = std::thread::available_parallelism().unwrap().get();
-        let spin = |core: usize| {
+        let spin = |core: &usize| {
             // In a session of its own, whose share of the processors does not depend on what else the tests' session does.
             let child = Command::new("setsid")
                 .arg(&spinner)
@@ -46,14 +59,14 @@ impl Load {
                 .spawn()
                 .unwrap();
             let mut set = CpuSet::new();
-            set.set(core).unwrap();
+            set.set(*core).unwrap();
             // In a container that has other processors the scheduler spreads them.
             let _ = sched_setaffinity(Pid::from_raw(child.id().cast_signed()), &set);
             let id = rustix::process::Pid::from_raw(child.id().cast_signed());
             let _ = rustix::process::setpriority_process(id, nice);
             child
         };
-        let load = Load { spinners: (0..count).map(spin).collect(), _folder: folder };
+        let load = Load { spinners: cores.iter().map(spin).collect(), _folder: folder };
         let end = Instant::now() + Duration::from_mins(1);
         let runs = |child: &Child| {
             let name = std::fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap_or_default();
@@ -112,7 +125,7 @@ fn only_folder(results: &Path) -> PathBuf {
 fn a_self_test_beside_load_is_refused_and_names_who_took_the_processor() {
     let _alone = alone();
     let results = tempfile::tempdir().unwrap();
-    let _load = Load::make(-10);
+    let _load = Load::beside_the_tester();
     let (code, text) = lab(results.path(), "selftest --transport memif --duration 300ms");
     assert_eq!(code, 5, "{text}");
     assert!(text.contains("refused: not a measurement, tried 3 times: others used"), "{text}");
@@ -125,7 +138,7 @@ fn a_self_test_beside_load_is_refused_and_names_who_took_the_processor() {
 fn a_doctor_beside_load_says_that_nothing_would_be_measured() {
     let _alone = alone();
     let results = tempfile::tempdir().unwrap();
-    let _load = Load::make(-10);
+    let _load = Load::everywhere();
     let (code, text) = lab(results.path(), "doctor");
     assert_eq!(code, 5, "{text}");
     assert!(text.contains("would refuse to measure now: other work"), "{text}");
@@ -169,7 +182,7 @@ fn a_measurement_beside_load_is_refused_in_every_result() {
     }
     let _alone = alone();
     let results = tempfile::tempdir().unwrap();
-    let _load = Load::make(-10);
+    let _load = Load::beside_the_tester();
     let arguments = "--json run throughput --dut wire --transport af-packet --duration 300ms --runs 1";
     let (code, text) = lab(results.path(), arguments);
     assert_eq!(code, 5, "{text}");
@@ -201,7 +214,7 @@ fn a_router_beside_load_is_not_measured() {
     let _alone = alone();
     let results = tempfile::tempdir().unwrap();
     // At an ordinary priority: the tester keeps its processor, the router does not. A profile needs no self-test before.
-    let _load = Load::make(0);
+    let _load = Load::everywhere();
     let arguments =
         "run stl thesis --dut shoal --transport memif --port-rate 1mpps --duration 300ms --runs 1 --plain";
     let (code, text) = lab(results.path(), arguments);
