@@ -78,7 +78,10 @@ impl Processors {
     /// In words: who took what from whom.
     pub fn words(&self) -> String {
         let Some(worst) = self.worst() else { return "nothing is known of the processors".into() };
-        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        let percent = |share: f64| {
+            let digits = usize::from(share < 0.1);
+            format!("{:.digits$} %", share * 100.0)
+        };
         let mut words = format!("others used {} of processor {}", percent(worst.others), worst.core);
         if let Some(waited) = worst.waited {
             let _ = write!(words, ", for which {} waited {} of the time", worst.thread, percent(waited));
@@ -132,6 +135,12 @@ mod tests {
             processors.words(),
             "others used 90 % of processor 0, for which thread (0) waited 70 % of the time: spin (7) 90 %, cc1 (8) 20 %"
         );
+    }
+
+    #[test]
+    fn small_shares_are_told_so_that_they_can_be_compared_with_the_limit() {
+        let processors = Processors { cores: vec![core(0, 0.5, Some(0.023))], ..Processors::default() };
+        assert!(processors.words().contains("used 50 % of processor 0, for which thread (0) waited 2.3 %"));
     }
 
     #[test]
