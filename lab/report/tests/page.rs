@@ -69,7 +69,7 @@ fn what_was_refused_is_listed_with_its_reason_and_is_no_figure() {
     assert!(
         page.contains("&lt;spin&gt; (7) 90 %") && page.contains("<strong>shoal with throughput</strong>")
     );
-    assert!(page.contains("1 were disturbed") && page.contains("Others took at most 80 % of a processor"));
+    assert!(page.contains("1 were disturbed") && page.contains("Others took at most 80.0 % of a processor"));
 }
 
 #[test]

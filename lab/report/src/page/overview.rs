@@ -195,7 +195,7 @@ fn trial_counts(results: &Results) -> String {
 fn taken(trials: &[TrialLine]) -> String {
     let looked = trials.iter().filter_map(|t| t.outcome.processors.as_ref());
     let Some(worst) = looked.max_by(|a, b| a.taken().total_cmp(&b.taken())) else { return String::new() };
-    let share = number::digits(100.0 * worst.taken());
+    let share = format!("{:.1}", 100.0 * worst.taken());
     let named = if worst.taken() > 0.0 { format!(" ({})", escape(&worst.words())) } else { String::new() };
     format!(" Others took at most {share} % of a processor from tester or device{named}.")
 }
