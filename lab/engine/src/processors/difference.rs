@@ -53,7 +53,9 @@ impl Look {
                 core,
                 others: share(used, nanoseconds),
                 // Where nothing of the tester's and the device's ran, nothing waited.
-                waited: waiting.map_or(Some(0), |t| t.waited).map(|waited| share(waited, nanoseconds)),
+                waited: waiting
+                    .map_or(Some(0), |t| t.waited)
+                    .map(|waited| share(waited, nanoseconds).min(1.0)),
                 thread: waiting.map_or_else(String::new, |t| t.name.clone()),
             }
         });
