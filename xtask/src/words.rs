@@ -1,5 +1,7 @@
 //! Words that documents and comments do without, each with plain ones to write instead.
 
+use std::path::Path;
+
 /// A word or a phrase, in lower case, and what to write instead.
 const RIDDLES: [Riddle; 21] = [
     (&["whoever"], "every user who, the program that"),
@@ -45,7 +47,7 @@ pub fn violations(file: &str, text: &str) -> Vec<String> {
 
 /// Every such word in the comments of a Rust file or a shell script, outside of their code.
 pub fn comment_violations(file: &str, text: &str) -> Vec<String> {
-    let marker = if file.ends_with(".rs") { "//" } else { "#" };
+    let marker = if Path::new(file).extension().is_some_and(|extension| extension == "rs") { "//" } else { "#" };
     violations(file, &comments(text, marker))
 }
 

@@ -80,19 +80,18 @@ fn main() -> io::Result<()> {
                 writeln!(text, "shoalctl-{}", word.get_name())?;
             }
         }
-        "man" => match std::env::args().nth(2) {
-            Some(page) => {
+        "man" => {
+            if let Some(page) = std::env::args().nth(2) {
                 command.build();
                 let name = page.trim_start_matches("shoalctl-");
                 let word = command.find_subcommand(name);
                 let word = word.ok_or_else(|| io::Error::other(format!("there is no page `{page}'")))?;
                 clap_mangen::Man::new(word.clone()).render(&mut text)?;
-            }
-            None => {
+            } else {
                 clap_mangen::Man::new(command).render(&mut text)?;
                 text.extend(MORE.as_bytes());
             }
-        },
+        }
         "bash" => {
             clap_complete::generate(Shell::Bash, &mut command, "shoalctl", &mut text);
             text.extend(BASH.as_bytes());

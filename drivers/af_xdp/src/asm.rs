@@ -147,7 +147,7 @@ impl Asm {
     pub(crate) fn op(&mut self, op: Op, dst: Reg, with: impl Into<Operand>) {
         match with.into() {
             Operand::Reg(src) => {
-                self.push(CLASS_ALU64 | op as u8 | FROM_REGISTER, dst as u8, src as u8, 0, 0)
+                self.push(CLASS_ALU64 | op as u8 | FROM_REGISTER, dst as u8, src as u8, 0, 0);
             }
             Operand::Imm(imm) => self.push(CLASS_ALU64 | op as u8, dst as u8, 0, 0, imm),
         }
@@ -187,7 +187,7 @@ impl Asm {
         self.jumps.push((self.code.len(), label));
         match with.into() {
             Operand::Reg(src) => {
-                self.push(CLASS_JMP | when as u8 | FROM_REGISTER, left as u8, src as u8, 0, 0)
+                self.push(CLASS_JMP | when as u8 | FROM_REGISTER, left as u8, src as u8, 0, 0);
             }
             Operand::Imm(imm) => self.push(CLASS_JMP | when as u8, left as u8, 0, 0, imm),
         }

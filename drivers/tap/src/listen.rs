@@ -148,7 +148,7 @@ impl Follower {
         for _ in 0..AT_ONCE {
             match self.all.next_one()? {
                 Some(Announcement::Begin(cause)) => {
-                    waiting.push((EventOrigin::Listed, HostEvent::Begin(cause)))
+                    waiting.push((EventOrigin::Listed, HostEvent::Begin(cause)));
                 }
                 Some(Announcement::End) => waiting.push((EventOrigin::Listed, HostEvent::End)),
                 Some(Announcement::Message(told, message)) => {

@@ -149,6 +149,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
             stall_count,
             longest_stall,
             stolen,
+            processors: None,
             samples: pieces(&samples, &marks, &reception.accounts),
             learnt,
         };

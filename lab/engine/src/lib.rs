@@ -15,6 +15,7 @@
 //!   tuples; `looks` is what the tester knows of its own lateness.
 //! - [`Transport`] is a port: memif, AF_PACKET, AF_XDP, TAP, DPDK by the router's plugin, or synthetic. Rings are the
 //!   drivers' own; parsing and checksums are not the router's.
+//! - [`Accounted`] is a tester that knows who had the processors during each trial.
 //! - [`Clock`] is the processor's counter, checked against the kernel, or simulated time.
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ mod jitter;
 mod looks;
 mod meter;
 mod port;
+mod processors;
 mod reception;
 mod run;
 mod self_test;
@@ -47,6 +49,7 @@ pub use port::{
     MemifError, MemifPort, PacketPort, PortError, Received, TapPort, Transport, XdpPort, dpdk_plugin,
     dpdk_settings,
 };
+pub use processors::{Accounted, Look, Whose};
 pub use self_test::{Ceiling, SelfTest, self_test};
 pub use synthetic::{
     AddressTable, Behaviour, Control, NatFault, NatTable, Stalls, SyntheticPort, Told, WhenFull,

@@ -96,10 +96,12 @@ pub fn note(row: &mut SummaryRow, words: &str) {
 }
 
 /// What was noticed in the trials of a result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Marks {
     /// Trials stayed disturbed beyond their retries.
     pub disturbed: bool,
+    /// Others had more of the processors than they may, in trials that count all the same; the most, as a share of a trial.
+    pub taken: f64,
     /// Trials stayed invalid beyond their retries.
     pub invalid: bool,
     /// In trials that were no steps of a search, the tester could not keep the rate.
@@ -130,6 +132,10 @@ pub fn judge(row: &mut SummaryRow, case: &Case, facts: &TesterFacts, marks: Mark
     }
     if marks.disturbed {
         mark(row, Trust::Disturbed);
+    }
+    if marks.taken > 0.0 {
+        let percent = (marks.taken * 100.0).round();
+        note(row, &format!("disturbed: others took up to {percent} % of a processor during trials"));
     }
     if marks.invalid {
         mark(row, Trust::Invalid);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use shoal_lab_plan::Verify;
+use shoal_lab_plan::{MOST_TAKEN, Verify};
 
 use crate::MeasureError;
 
@@ -51,6 +51,48 @@ impl Precision {
     }
 }
 
+/// What is done with a trial during which others had the processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenDisturbed {
+    /// Its figures count, and the result is marked: where a result is not about speed, or the machine is never quiet.
+    Mark,
+    /// It is tried again; if that is disturbed each time, the last try's figures count and the result is marked.
+    Repeat,
+    /// It is tried again; if that is disturbed each time, there is no result.
+    #[default]
+    Refuse,
+}
+
+impl WhenDisturbed {
+    /// All of them.
+    pub const ALL: [WhenDisturbed; 3] = [WhenDisturbed::Mark, WhenDisturbed::Repeat, WhenDisturbed::Refuse];
+
+    /// As users write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WhenDisturbed::Mark => "mark",
+            WhenDisturbed::Repeat => "repeat",
+            WhenDisturbed::Refuse => "refuse",
+        }
+    }
+
+    /// # Errors
+    ///
+    /// An unknown name, with the nearest known one.
+    pub fn by_name(name: &str) -> Result<WhenDisturbed, MeasureError> {
+        let unknown = || MeasureError::Setting {
+            what: "when-disturbed",
+            value: name.into(),
+            nearest: format!(
+                "mark, repeat or refuse; the nearest is {}",
+                crate::nearest(name, WhenDisturbed::ALL.map(WhenDisturbed::name))
+            ),
+        };
+        WhenDisturbed::ALL.into_iter().find(|w| w.name() == name).ok_or_else(unknown)
+    }
+}
+
 /// How trials are conducted. Waits are those of RFC 2544 section 23 with siitperf's values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -81,6 +123,10 @@ pub struct Conduct {
     pub tolerance: f64,
     /// A longer stall disturbs a trial; none: as long as the smallest ring takes to fill.
     pub most_stall: Option<Duration>,
+    /// A trial is disturbed if others take a processor from tester or device for more than this share of its time, 0 to 1.
+    pub most_taken: f64,
+    /// What is done then.
+    pub when_disturbed: WhenDisturbed,
     /// siitperf's rule: a rate that the tester cannot keep is a failed step and nothing more, and what is told is the last rate
     /// that was tried.
     pub siitperf: bool,
@@ -100,9 +146,18 @@ impl Conduct {
         self.start_delay + duration + self.timeout + self.rest
     }
 
-    /// Trials of a search from 0 to `most`: about half its steps fail and are verified.
+    /// The longest that such a trial can take. The engine ends sending after 1.1 times the trial's time and a second, whatever
+    /// is left.
+    pub fn most_trial_time(&self, duration: Duration, timeout: Duration) -> Duration {
+        let sending = duration + duration / 10 + Duration::from_secs(1);
+        self.rest + self.start_delay + sending + timeout
+    }
+
+    /// Trials of a search from 0 to `most`: about half its steps fail and are verified. A relative precision is that of the
+    /// result, so a device far below `most` needs more steps: two for a quarter of it.
     pub fn search_trials(&self, precision: Precision, most: u64) -> u64 {
-        let steps = u64::from(precision.trials(most));
+        let below = if matches!(precision, Precision::Relative(_)) { 2 } else { 0 };
+        let steps = u64::from(precision.trials(most)) + below;
         steps + (steps * u64::from(self.loss_verification)).div_ceil(2)
     }
 
@@ -125,6 +180,13 @@ impl Conduct {
         }
         if self.tolerance.is_nan() || self.tolerance < 1.0 {
             return wrong("tolerance", self.tolerance.to_string(), "the strictest is 1");
+        }
+        if !(0.0..=1.0).contains(&self.most_taken) {
+            return wrong(
+                "most_taken",
+                self.most_taken.to_string(),
+                "a share lies between 0 and 1, 0.02 say",
+            );
         }
         Ok(())
     }
@@ -192,6 +254,8 @@ impl Preset {
             verify: Verify::Some,
             tolerance: 1.000_01,
             most_stall: None,
+            most_taken: MOST_TAKEN,
+            when_disturbed: WhenDisturbed::Refuse,
             siitperf: false,
             seed: 1,
         }
@@ -221,6 +285,9 @@ mod tests {
         assert_eq!(wrong.checked().unwrap_err().to_string(), "tolerance is 0.9; the strictest is 1");
         let wrong = Conduct { precision: Precision::Relative(1.5), ..Conduct::default() };
         assert!(wrong.checked().is_err());
+        for most_taken in [-0.1, 1.1, f64::NAN] {
+            assert!(Conduct { most_taken, ..Conduct::default() }.checked().is_err(), "{most_taken}");
+        }
         for preset in Preset::ALL {
             preset.conduct().checked().unwrap();
         }
@@ -231,5 +298,8 @@ mod tests {
         let error = Preset::by_name("strickt").unwrap_err().to_string();
         assert_eq!(error, "preset is strickt; the nearest is strict");
         assert_eq!(Preset::by_name("ci").unwrap(), Preset::Ci);
+        let error = WhenDisturbed::by_name("refuze").unwrap_err().to_string();
+        assert_eq!(error, "when-disturbed is refuze; mark, repeat or refuse; the nearest is refuse");
+        assert!(WhenDisturbed::ALL.iter().all(|w| WhenDisturbed::by_name(w.name()).unwrap() == *w));
     }
 }

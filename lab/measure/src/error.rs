@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_lab_plan::{DeviceError, TesterError};
+use shoal_lab_plan::{DeviceError, Processors, TesterError};
 use thiserror::Error;
 
 /// Why a test ended without a result, or before its end.
@@ -53,9 +53,46 @@ pub enum MeasureError {
     /// Trials were disturbed or invalid more often than they could be repeated, so that there is nothing to tell.
     #[error("no trial could be trusted: {0}")]
     Untrusted(String),
+    /// Others had the processors each time, so that there is nothing to tell.
+    #[error(
+        "refused: not a measurement, tried {tries} times: {}. End them, or run the lab where nothing else runs; --when-disturbed \
+         mark takes the figures all the same",
+        processors.words()
+    )]
+    Refused {
+        /// How often it was tried.
+        tries: u32,
+        /// Who had the processors the last time.
+        processors: Box<Processors>,
+    },
+    /// The hypervisor had the processors each time.
+    #[error(
+        "refused: not a measurement, tried {tries} times: the hypervisor took {:.1} % of a processor's time. Use a machine of \
+         its own, or try again when its host is quiet; --when-disturbed mark takes the figures all the same",
+        share * 100.0
+    )]
+    Stolen {
+        /// How often it was tried.
+        tries: u32,
+        /// The share of one processor's time, the last time.
+        share: f64,
+    },
+    /// It would take longer than was promised.
+    #[error("the promised time of {} is over; what was measured is kept, and `shoal-lab resume' goes on", spoken(*promised))]
+    OverTime {
+        /// What was promised, from the campaign's beginning to this test's end.
+        promised: Duration,
+    },
     /// The results folder takes no more.
     #[error("the results cannot be written: {0}")]
     Journal(#[from] std::io::Error),
+}
+
+impl MeasureError {
+    /// Whether others had the processors, so that there is no figure.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, MeasureError::Refused { .. } | MeasureError::Stolen { .. })
+    }
 }
 
 impl From<TesterError> for MeasureError {

@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use crate::{Conduct, MeasureError};
 
+/// A promise is twice its estimate, and this. Within it are trials that are tried again, rates at which sending takes longer,
+/// searches that end far below the middle, and what starting a device takes.
+pub const MARGIN: Duration = Duration::from_secs(30);
+
 /// How many trials a test needs and how long they take, if none is disturbed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
@@ -24,6 +28,11 @@ impl Estimate {
     /// So often.
     pub fn times(self, n: u32) -> Estimate {
         Estimate { trials: self.trials * u64::from(n), time: self.time.saturating_mul(n) }
+    }
+
+    /// What it takes at most, whatever happens: no trial begins that could end later.
+    pub fn promise(self) -> Duration {
+        self.time.saturating_mul(2).saturating_add(MARGIN)
     }
 
     /// # Errors

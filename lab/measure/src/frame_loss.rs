@@ -130,11 +130,11 @@ impl FrameLoss {
             let shown =
                 runner.trial(&Shot::new(streams, rate as f64, runner.conduct.duration).overloaded())?;
             runner.expect_answer(traffic, &shown)?;
-            let side = |side: Side| 100.0 * shown.outcome.direction(side).loss();
+            let side = |side: Side| 100.0 * shown.loss_from(side);
             points.push(LossPoint {
                 offered: rate,
                 received: shown.received_rate(),
-                loss: [side(Side::Left), side(Side::Right), 100.0 * shown.outcome.loss()],
+                loss: [side(Side::Left), side(Side::Right), 100.0 * shown.loss()],
                 tester_limit: shown.is_tester_limit(),
             });
             // RFC 2544 26.3: "until there are two successive trials in which no frames are lost".

@@ -1,7 +1,8 @@
 //! Where a campaign tells what happens, and where it has its time from.
 
 use std::io;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use shoal_lab_plan::{Sample, TrialLine};
 
@@ -59,6 +60,9 @@ pub trait Time {
     /// Seconds since 1970.
     fn now(&self) -> f64;
 
+    /// Time that has passed since some moment, whatever is done to the clock on the wall.
+    fn passed(&self) -> Duration;
+
     /// Waits.
     fn rest(&mut self, length: Duration);
 }
@@ -69,6 +73,11 @@ pub struct WallTime;
 impl Time for WallTime {
     fn now(&self) -> f64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
+    }
+
+    fn passed(&self) -> Duration {
+        static BEGIN: OnceLock<Instant> = OnceLock::new();
+        BEGIN.get_or_init(Instant::now).elapsed()
     }
 
     fn rest(&mut self, length: Duration) {

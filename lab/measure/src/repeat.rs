@@ -24,7 +24,7 @@ impl<T> Repeated<T> {
 ///
 /// # Errors
 ///
-/// The error of the first run: there is nothing to keep then.
+/// The error of the first run: there is nothing to keep then. A refusal of any run.
 pub fn repeat<'a, T>(
     runner: &mut Runner<'a>,
     test: &str,
@@ -36,7 +36,8 @@ pub fn repeat<'a, T>(
         runner.begin(test, run, runs);
         match once(runner) {
             Ok(value) => values.push(value),
-            Err(error) if values.is_empty() => return Err(error),
+            // Where others had the processors no figure is told, also none of the runs before: they ran beside the same.
+            Err(error) if values.is_empty() || error.is_refusal() => return Err(error),
             Err(error) => return Ok(Repeated { values, ended: Some(error) }),
         }
     }

@@ -1,15 +1,16 @@
-//! Runs trials: numbers them, watches them, tries disturbed ones again, keeps every one.
+//! Runs trials: numbers them, watches them, tries disturbed ones again, keeps every one, and ends in time.
 
 use std::time::Duration;
 
 use shoal_lab_plan::{
-    Outcome, Pace, Sample, Side, SummaryRow, Tester, TesterFacts, Trial, TrialLine, Verdict, Verify, Watch,
+    MOST_STOLEN, Outcome, Pace, Sample, Side, SummaryRow, Tester, TesterFacts, Trial, TrialLine, Verdict,
+    Verify, Watch,
 };
 
 use crate::case::{judge, judge_rate};
 use crate::{
     Case, Conduct, Deed, Journal, Marks, MeasureError, OVERLOAD_STALL, Offer, Progress, Shot, Shown, Time,
-    Traffic,
+    Traffic, WhenDisturbed,
 };
 
 /// The share of its self-test's rate that a tester surely keeps.
@@ -17,6 +18,15 @@ const SURE: f64 = 0.9;
 
 /// A rest is cut into pieces of this length, so that an interruption is noticed.
 const REST_PIECE: Duration = Duration::from_millis(100);
+
+/// When a test has to be over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// By [`Time::passed`]: no trial begins that could end later.
+    pub until: Duration,
+    /// What was promised, to be told if it does not suffice.
+    pub promised: Duration,
+}
 
 /// Runs trials over one tester for one [`Case`].
 pub struct Runner<'a> {
@@ -29,6 +39,8 @@ pub struct Runner<'a> {
     pub conduct: Conduct,
     /// Frames a second and direction that the tester reaches without a device, with the same traffic (lab.md 3.4).
     pub self_test: Option<u64>,
+    /// When it has to be over; none: no matter.
+    pub promise: Option<Promise>,
     recorded: Vec<TrialLine>,
     trials: u16,
     test: String,
@@ -37,6 +49,8 @@ pub struct Runner<'a> {
     step: u32,
     cap: Option<u64>,
     marks: Marks,
+    /// Trials in a row that others disturbed and that their test has to try again itself.
+    disturbed: u32,
 }
 
 impl<'a> Runner<'a> {
@@ -58,6 +72,7 @@ impl<'a> Runner<'a> {
             case,
             conduct,
             self_test: None,
+            promise: None,
             recorded: Vec::new(),
             trials: 0,
             test: String::new(),
@@ -66,12 +81,17 @@ impl<'a> Runner<'a> {
             step: 0,
             cap: None,
             marks: Marks::default(),
+            disturbed: 0,
         })
     }
 
-    /// Trials of an earlier, interrupted campaign. Searches are deterministic: where the same test, device, case, run,
-    /// step and rate comes again, its trial is taken from here and neither run nor recorded again.
-    pub fn resume(&mut self, recorded: Vec<TrialLine>) {
+    /// Trials of an earlier, interrupted campaign. Searches are deterministic: where the same test, device, case, run, step
+    /// and rate comes again, its trial is taken from here and neither run nor recorded again. Those that others disturbed are
+    /// run again.
+    pub fn resume(&mut self, mut recorded: Vec<TrialLine>) {
+        if self.conduct.when_disturbed != WhenDisturbed::Mark {
+            recorded.retain(|line| line.outcome.taken() <= self.conduct.most_taken);
+        }
         self.recorded = recorded;
     }
 
@@ -171,11 +191,13 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs a trial, again if it was disturbed or invalid, up to [`Conduct::retries`] times; all are recorded.
+    /// Runs a trial, again if it was disturbed or invalid, up to [`Conduct::retries`] times and while the promised time lasts;
+    /// all are recorded.
     ///
     /// # Errors
     ///
-    /// If it cannot be run, or recorded, or was interrupted.
+    /// If it cannot be run, or recorded, or was interrupted; if it cannot end in time; and if others had the processors each
+    /// time, unless [`Conduct::when_disturbed`] says otherwise.
     pub fn trial(&mut self, shot: &Shot) -> Result<Shown, MeasureError> {
         self.trial_with(shot, None)
     }
@@ -188,18 +210,70 @@ impl<'a> Runner<'a> {
     pub fn trial_with(&mut self, shot: &Shot, mut deed: Option<Deed<'_>>) -> Result<Shown, MeasureError> {
         self.step += 1;
         let mut shown = self.attempt(shot, &mut deed)?;
+        let mut tries = 1;
         // What changed the device's state cannot simply be done again: its test has to undo it first.
         let retries = if shot.stateful { 0 } else { self.conduct.retries };
         for _ in 0..retries {
             // What the tester did in its self-test it can do: that it could not this time was something else's doing.
             let reached = self.self_test.is_some_and(|most| shot.rate <= SURE * most as f64);
-            if !(shown.is_doubtful() || shown.is_tester_limit() && reached) {
+            if !(shown.is_doubtful() || shown.is_tester_limit() && reached) || !self.is_in_time(shot) {
                 break;
             }
             shown = self.attempt(shot, &mut deed)?;
+            tries += 1;
+        }
+        if let Some(refusal) = self.refusal(shot, &shown, tries) {
+            return Err(refusal);
+        }
+        if self.is_taken(shot, &shown) && self.conduct.when_disturbed == WhenDisturbed::Repeat {
+            // It was tried again. Now it counts as it is.
+            let (trial, ring) =
+                (Trial { most_taken: 1.0, ..self.made(shot) }, self.tester.facts().smallest_ring);
+            let verdict = Verdict::of(&trial, &shown.outcome, ring);
+            shown = Shown::of(shot, verdict, shown.outcome, 1.0);
         }
         self.judge(shot, &shown);
         Ok(shown)
+    }
+
+    /// Whether others had more of the processors than they may.
+    fn is_taken(&self, shot: &Shot, shown: &Shown) -> bool {
+        !shot.any_speed && shown.outcome.taken() > self.conduct.most_taken
+    }
+
+    /// Why there is no result, if others had the processors in all tries.
+    fn refusal(&mut self, shot: &Shot, shown: &Shown, tries: u32) -> Option<MeasureError> {
+        if self.conduct.when_disturbed != WhenDisturbed::Refuse
+            || !matches!(shown.verdict, Verdict::Disturbed(_))
+        {
+            self.disturbed = 0;
+            return None;
+        }
+        let tries = if shot.stateful {
+            self.disturbed += 1;
+            // Its test undoes it and tries again.
+            if self.disturbed <= self.conduct.retries {
+                return None;
+            }
+            self.disturbed
+        } else {
+            tries
+        };
+        let share = shown.outcome.stolen;
+        match &shown.outcome.processors {
+            Some(processors) if self.is_taken(shot, shown) => {
+                Some(MeasureError::Refused { tries, processors: Box::new(processors.clone()) })
+            }
+            _ if share > MOST_STOLEN => Some(MeasureError::Stolen { tries, share }),
+            _ => None,
+        }
+    }
+
+    /// Whether another trial would end within the promised time.
+    fn is_in_time(&self, shot: &Shot) -> bool {
+        let timeout = shot.timeout.unwrap_or(self.conduct.timeout);
+        let most = self.conduct.most_trial_time(shot.duration, timeout);
+        self.promise.is_none_or(|promise| self.time.passed() + most <= promise.until)
     }
 
     /// Keeps in mind what a result has to be marked with.
@@ -212,6 +286,10 @@ impl<'a> Runner<'a> {
         if flows && !shot.stateful {
             let shortest = self.marks.shortest.map_or(shot.duration, |s| s.min(shot.duration));
             self.marks.shortest = Some(shortest);
+        }
+        if self.is_taken(shot, shown) {
+            self.marks.disturbed = true;
+            self.marks.taken = self.marks.taken.max(shown.outcome.taken());
         }
         if shown.passed {
             return;
@@ -228,7 +306,10 @@ impl<'a> Runner<'a> {
 
     fn attempt(&mut self, shot: &Shot, deed: &mut Option<Deed<'_>>) -> Result<Shown, MeasureError> {
         if let Some(line) = self.recalled(shot) {
-            return Ok(Shown::of(shot, line.verdict, line.outcome));
+            return Ok(Shown::of(shot, line.verdict, line.outcome, self.most_taken(shot)));
+        }
+        if let Some(Promise { promised, .. }) = self.promise.filter(|_| !self.is_in_time(shot)) {
+            return Err(MeasureError::OverTime { promised });
         }
         if self.trials > 0 {
             self.wait(self.conduct.rest)?;
@@ -251,10 +332,16 @@ impl<'a> Runner<'a> {
             deed: deed.as_mut(),
         };
         let outcome = self.tester.run(&trial, &mut watching)?;
-        let shown = Shown::of(shot, Verdict::of(&trial, &outcome, ring), outcome);
+        let shown = Shown::of(shot, Verdict::of(&trial, &outcome, ring), outcome, trial.most_taken);
         let line = self.line(shot, &shown, began);
         self.journal.trial(&line)?;
         Ok(shown)
+    }
+
+    /// What others may take of a trial before its verdict says so.
+    fn most_taken(&self, shot: &Shot) -> f64 {
+        let judged = !shot.any_speed && self.conduct.when_disturbed != WhenDisturbed::Mark;
+        if judged { self.conduct.most_taken } else { 1.0 }
     }
 
     fn made(&self, shot: &Shot) -> Trial {
@@ -272,6 +359,7 @@ impl<'a> Runner<'a> {
             tolerance: c.tolerance,
             most_stall: c.most_stall.or(overload),
             own_loss: shot.own_loss,
+            most_taken: self.most_taken(shot),
             sample_every: shot.sample_every,
             learn: shot.learn,
             seed: c.seed.wrapping_add(u64::from(self.run) - 1),

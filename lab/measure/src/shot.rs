@@ -36,6 +36,9 @@ pub struct Shot {
     pub timeout: Option<Duration>,
     /// Look at every frame.
     pub verify_all: bool,
+    /// Asks whether frames come through right, at a rate that every device carries, and not how fast or when: it does not matter
+    /// who had the processors.
+    pub any_speed: bool,
     /// Tuples to learn.
     pub learn: Option<(Side, u32)>,
     /// The trial changes the device's state for later ones: it is really run even if an earlier record has it, and the runner
@@ -58,6 +61,7 @@ impl Shot {
             frame_timeout: None,
             timeout: None,
             verify_all: false,
+            any_speed: false,
             learn: None,
             stateful: false,
         }
@@ -90,12 +94,14 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Reads an outcome by what the shot allows.
-    pub(crate) fn of(shot: &Shot, verdict: Verdict, outcome: Outcome) -> Shown {
-        let within = shot.most_loss > 0.0 && outcome.loss() <= shot.most_loss;
+    /// Reads an outcome by what the shot allows; others may have taken `most_taken` of the time.
+    pub(crate) fn of(shot: &Shot, verdict: Verdict, outcome: Outcome, most_taken: f64) -> Shown {
+        let within = |loss: f64| shot.most_loss > 0.0 && loss <= shot.most_loss;
         let passed = match verdict {
             Verdict::Pass => true,
-            Verdict::Fail(_) | Verdict::Disturbed(_) => within,
+            Verdict::Fail(loss) => within(loss),
+            // A stall costs frames and gives none. A device without its processor shows nothing at all.
+            Verdict::Disturbed(_) => outcome.taken() <= most_taken && within(outcome.loss()),
             Verdict::TesterLimit(_) | Verdict::Invalid(_) => false,
         };
         Shown { verdict, passed, outcome }
@@ -114,6 +120,24 @@ impl Shown {
     pub fn is_doubtful(&self) -> bool {
         let doubtful = matches!(self.verdict, Verdict::Disturbed(_) | Verdict::Invalid(_));
         doubtful && !self.passed && !self.is_tester_limit()
+    }
+
+    /// The share that was lost, 0 to 1, over all directions; frames that the device refused until their time was over are lost.
+    pub fn loss(&self) -> f64 {
+        match self.verdict {
+            Verdict::Pass => 0.0,
+            Verdict::Fail(loss) => loss,
+            _ => self.outcome.loss(),
+        }
+    }
+
+    /// The same of the frames that one side sent.
+    pub fn loss_from(&self, side: Side) -> f64 {
+        let counts = self.outcome.direction(side);
+        if self.loss() > self.outcome.loss() && counts.requested > 0 {
+            return self.outcome.missing_from(side) as f64 / counts.requested as f64;
+        }
+        counts.loss()
     }
 
     /// Frames a second and active direction that arrived, by the time that sending took.

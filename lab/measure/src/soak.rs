@@ -83,7 +83,7 @@ impl Soak {
         Ok(SoakResult {
             seconds: self.duration.as_secs(),
             bad,
-            loss: shown.outcome.loss(),
+            loss: shown.loss(),
             missing: missing.into_iter().map(|(at, n)| (at, n as f64)).collect(),
         })
     }

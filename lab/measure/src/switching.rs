@@ -170,6 +170,8 @@ impl Learning {
             // Brackets are told as rates; a table's are of addresses.
             bracket: matches!(self, Learning::Rate { .. }).then_some(bracket),
             stateful: true,
+            // What a table holds is no matter of speed, if all that teaches came through.
+            any_speed: matches!(self, Learning::Capacity { .. }),
             ..Shot::new(traffic.learn(addresses, rate)?, rate as f64, time(u64::from(addresses), rate))
                 .overloaded()
         };
@@ -188,6 +190,7 @@ impl Learning {
         runner.wait(runner.conduct.settle)?;
         let asking = Shot {
             stateful: true,
+            any_speed: true,
             ..Shot::new(traffic.ask(addresses, asking)?, asking as f64, time(u64::from(addresses), asking))
                 .overloaded()
         };

@@ -13,6 +13,7 @@
 mod device;
 mod nearest;
 mod outcome;
+mod processors;
 mod rate;
 mod record;
 mod scenario;
@@ -24,6 +25,7 @@ mod verdict;
 pub use device::{Attachment, Described, Device, DeviceError, Port, Ports, Reset};
 pub use nearest::{distance, nearest};
 pub use outcome::{Counts, Delays, Gap, Lateness, Learnt, Outcome, Sample, Stall, StreamOutcome, Tally};
+pub use processors::{CoreUse, MOST_STOLEN, MOST_TAKEN, OtherProcess, Processors};
 pub use rate::{Layer, Link, PER_FRAME_ON_WIRE, Rate};
 pub use record::{SummaryRow, TrialLine};
 pub use scenario::{Addresses, Family, Forwarding, Nat, Scenario, SideAddresses};

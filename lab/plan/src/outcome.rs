@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Side;
+use crate::{Processors, Side};
 
 /// What came of a trial: numbers only. What they mean, [`Verdict::of`](crate::Verdict::of) says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub struct Outcome {
     pub longest_stall: Duration,
     /// Time the hypervisor took from this machine's processors during the trial, as a share of one processor.
     pub stolen: f64,
+    /// Who had the processors meanwhile; none where no account was taken, as in simulated time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Processors>,
     /// Frames a time, if they were asked for.
     pub samples: Vec<Sample>,
     /// Tuples learnt and what was wrong with them, if some were to be learnt.
@@ -218,6 +221,39 @@ impl Outcome {
             sum.late += c.late;
         }
         sum
+    }
+
+    /// What others took of the processors, as a share of the time; 0 where no account was taken.
+    pub fn taken(&self) -> f64 {
+        self.processors.as_ref().map_or(0.0, Processors::taken)
+    }
+
+    /// Of the frames that one side should send: how many did not arrive in the planned time. A wire with back-pressure (memif, a
+    /// full ring) loses nothing but refuses, so frames that it never took count, and of those that arrived the share that came
+    /// after the time.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a count"
+    )]
+    pub fn missing_from(&self, side: Side) -> u64 {
+        let counts = self.direction(side);
+        let (planned, took) = (self.planned.as_secs_f64(), self.took.as_secs_f64());
+        let in_time = if took > planned { planned / took } else { 1.0 };
+        counts.requested.saturating_sub((counts.received as f64 * in_time).round() as u64)
+    }
+
+    /// The same of both sides.
+    pub fn missing(&self) -> u64 {
+        Side::BOTH.map(|side| self.missing_from(side)).iter().sum()
+    }
+
+    /// The same as a share of what should be sent, 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+    pub fn missing_share(&self) -> f64 {
+        let requested: u64 = Side::BOTH.map(|side| self.direction(side).requested).iter().sum();
+        if requested == 0 { 0.0 } else { self.missing() as f64 / requested as f64 }
     }
 
     /// The share lost over all directions, 0 to 1.

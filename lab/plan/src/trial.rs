@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Side, Stream};
+use crate::{MOST_TAKEN, Side, Stream};
 
 /// Bytes that hardware adds to a frame.
 pub const FCS: u32 = 4;
@@ -37,6 +37,9 @@ pub struct Trial {
     /// While no greater share of the frames is lost (0 to 1), it does not matter whether the tester lost some of them itself: for
     /// tests that look for another magnitude. 0: it always matters.
     pub own_loss: f64,
+    /// The share of the time (0 to 1) for which others may take a processor from tester or device; 1: any share, only
+    /// what the frames say counts.
+    pub most_taken: f64,
     /// Time of a [`Sample`](crate::Sample); none: no samples.
     pub sample_every: Option<Duration>,
     /// Tuples that this side learns from what arrives, at most; 0: none. What was learnt stays for later trials of the
@@ -72,6 +75,7 @@ impl Trial {
             tolerance: 1.000_01,
             most_stall: None,
             own_loss: 0.0,
+            most_taken: MOST_TAKEN,
             sample_every: None,
             learn: None,
             seed: 1,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcome, Side, Trial};
+use crate::{MOST_STOLEN, Outcome, Side, Trial};
 
 /// What a trial's numbers mean.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,26 +30,30 @@ impl Verdict {
             corrupt += outcome.direction(side).corrupt;
             stray += outcome.direction(side).stray;
         }
-        if lost_here > 0 && (trial.own_loss == 0.0 || outcome.loss() > trial.own_loss) {
-            return Verdict::Invalid(format!("the tester lost {lost_here} frames on receiving"));
-        }
         if corrupt > 0 {
             return Verdict::Invalid(format!("{corrupt} frames arrived corrupt"));
         }
         if stray > 0 {
             return Verdict::Invalid(format!("{stray} frames arrived where, or as, they should not"));
         }
+        // Of a device that did not have its processor nothing is known, whatever arrived, and however late; and a tester that did
+        // not have its own loses frames, comes late, and sees delays that are none.
+        if let Some(processors) = outcome.processors.as_ref().filter(|p| p.taken() > trial.most_taken) {
+            return Verdict::Disturbed(processors.words());
+        }
         let stale: u64 = outcome.ports.iter().map(|p| p.stale).sum();
         if stale > 0 {
             return Verdict::Invalid(format!("{stale} frames of an earlier trial arrived"));
+        }
+        if lost_here > 0 && (trial.own_loss == 0.0 || outcome.loss() > trial.own_loss) {
+            return Verdict::Invalid(format!("the tester lost {lost_here} frames on receiving"));
         }
         if outcome.took.as_secs_f64() > outcome.planned.as_secs_f64() * trial.tolerance {
             // A wire with back-pressure (memif, a full ring) loses nothing: it refuses. Where it did, the device was slow and
             // not the tester, which had frames to give; those that came too late are as good as lost on a wire without.
             let refused: u64 = Side::BOTH.into_iter().map(|side| outcome.direction(side).retries).sum();
             if refused > 0 {
-                let late = 1.0 - outcome.planned.as_secs_f64() / outcome.took.as_secs_f64();
-                return Verdict::Fail(outcome.loss().max(late));
+                return Verdict::Fail(outcome.missing_share());
             }
             let over = outcome.took.saturating_sub(outcome.planned);
             if outcome.longest_stall >= over {
@@ -85,7 +89,7 @@ impl Verdict {
         if stalled > most {
             return Verdict::Disturbed(format!("the tester stood still for {:.0} us", stalled * 1e6));
         }
-        if outcome.stolen > 0.01 {
+        if outcome.stolen > MOST_STOLEN {
             return Verdict::Disturbed(format!(
                 "the hypervisor took {:.1} % of the time",
                 outcome.stolen * 100.0
@@ -108,6 +112,8 @@ pub enum Trust {
     TesterBound,
     /// Trials were disturbed more often than they could be tried again.
     Disturbed,
+    /// There is no figure: others had the processors, each time it was tried.
+    Refused,
     /// Some trials were invalid.
     Invalid,
     /// The wire has no speed of its own.
@@ -127,7 +133,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Counts, StreamOutcome};
+    use crate::{CoreUse, Counts, OtherProcess, Processors, StreamOutcome};
 
     fn outcome(requested: u64, received: u64) -> Outcome {
         let counts = Counts { requested, sent: requested, received, ..Counts::default() };
@@ -171,6 +177,53 @@ mod tests {
         slow.took = Duration::from_secs(2);
         slow.streams[0].counts.retries = 7;
         assert_eq!(Verdict::of(&trial(), &slow, 256), Verdict::Fail(0.5));
+    }
+
+    #[test]
+    fn frames_that_were_refused_until_the_time_was_over_are_missing() {
+        // 1,000 were due; 600 were taken, in twice the time: 300 arrived in time.
+        let mut slow = outcome(1000, 600);
+        slow.streams[0].counts.sent = 600;
+        slow.took = Duration::from_secs(2);
+        slow.streams[0].counts.retries = 7;
+        assert_eq!(Verdict::of(&trial(), &slow, 256), Verdict::Fail(0.7));
+        assert_eq!(
+            (slow.missing(), slow.missing_from(Side::Left), slow.missing_from(Side::Right)),
+            (700, 700, 0)
+        );
+    }
+
+    fn beside_others(others: f64, waited: Option<f64>) -> Outcome {
+        let core = CoreUse { core: 0, others, waited, thread: "shoal (7)".into() };
+        let spin = OtherProcess { pid: 9, name: "spin".into(), share: others };
+        let processors = Processors { cores: vec![core], others: vec![spin], ..Processors::default() };
+        Outcome { processors: Some(processors), ..outcome(1000, 1000) }
+    }
+
+    #[test]
+    fn a_trial_beside_others_is_disturbed_and_names_them() {
+        let Verdict::Disturbed(why) = Verdict::of(&trial(), &beside_others(0.5, Some(0.4)), 256) else {
+            panic!("not disturbed")
+        };
+        assert!(why.contains("spin (9) 50 %") && why.contains("shoal (7) waited 40 %"), "{why}");
+        let mut refused = beside_others(0.5, Some(0.4));
+        refused.took = Duration::from_secs(2);
+        refused.streams[0].counts.retries = 7;
+        (refused.ports[0].lost_receiving, refused.ports[0].stale) = (3, 3);
+        assert!(matches!(Verdict::of(&trial(), &refused, 256), Verdict::Disturbed(_)));
+    }
+
+    #[test]
+    fn a_trial_beside_others_that_took_nothing_from_it_counts() {
+        for (others, waited) in [(0.5, Some(0.02)), (0.02, Some(0.5)), (0.02, None)] {
+            assert_eq!(Verdict::of(&trial(), &beside_others(others, waited), 256), Verdict::Pass);
+        }
+        let lenient = Trial { most_taken: 1.0, ..trial() };
+        assert_eq!(Verdict::of(&lenient, &beside_others(1.0, Some(1.0)), 256), Verdict::Pass);
+        // What is wrong is wrong beside others, too.
+        let mut corrupt = beside_others(0.5, Some(0.5));
+        corrupt.streams[0].counts.corrupt = 1;
+        assert!(matches!(Verdict::of(&trial(), &corrupt, 256), Verdict::Invalid(_)));
     }
 
     #[test]

@@ -6,12 +6,12 @@ use crate::support;
 use std::path::Path;
 use std::process::Command;
 
-use shoal_lab_plan::{Described, SummaryRow, Trust};
+use shoal_lab_plan::{CoreUse, Described, Processors, SummaryRow, Trust, Verdict};
 use shoal_lab_report::{
     Bench, DeviceRecord, Histogram, HistogramOf, Page, PercentilePoint, Results, SampleLine, append_history,
     compare, compare_page, history_file, read_history,
 };
-use support::{around, record, results, row};
+use support::{around, record, results, row, trial};
 
 /// Gives the number of plots.
 fn checked(html: &str) -> usize {
@@ -51,6 +51,25 @@ fn one_run_has_a_bar_and_its_badge_but_no_whisker() {
     assert_eq!(checked(&page), 1);
     assert!(page.contains("class=\"bar c0\"") && !page.contains("class=\"whisker\""));
     assert!(page.contains("n &lt; 20") && page.contains("vpp</strong>: skipped, no vpp binary"));
+}
+
+#[test]
+fn what_was_refused_is_listed_with_its_reason_and_is_no_figure() {
+    let mut refused = row("shoal", Vec::new());
+    (refused.metric, refused.unit, refused.trust) = ("refused".into(), String::new(), vec![Trust::Refused]);
+    refused.note =
+        "refused: not a measurement, tried 3 times: others used 90 % of processor 0: <spin> (7) 90 %".into();
+    let mut beside = trial(1, 1e6, Verdict::Disturbed("others".into()));
+    let core = CoreUse { core: 0, others: 0.9, waited: Some(0.8), thread: "shoal (5)".into() };
+    beside.outcome.processors = Some(Processors { cores: vec![core], ..Processors::default() });
+    let all = Results { trials: vec![beside], ..results("x", vec![refused]) };
+    let page = html(vec![all]);
+    assert_eq!(checked(&page), 0, "a plot of nothing");
+    assert!(page.contains("<strong>no result</strong>"), "{page}");
+    assert!(
+        page.contains("&lt;spin&gt; (7) 90 %") && page.contains("<strong>shoal with throughput</strong>")
+    );
+    assert!(page.contains("1 were disturbed") && page.contains("Others took at most 80.0 % of a processor"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use shoal_lab_measure::WhenDisturbed;
 
 /// Measures routers by the RFCs, and says how far to trust the figures.
 ///
@@ -124,6 +125,9 @@ pub struct Selftest {
     /// Seconds of each trial.
     #[arg(long, default_value = "1", value_parser = seconds)]
     pub duration: Duration,
+    /// What is done with trials during which others had the processors.
+    #[arg(long, value_name = "mark|repeat|refuse", value_parser = when_disturbed)]
+    pub when_disturbed: Option<WhenDisturbed>,
 }
 
 /// One test.
@@ -224,6 +228,10 @@ pub struct Common {
     /// own (every frame signed and accounted for) or siitperf (its plain form).
     #[arg(long)]
     pub frame: Option<String>,
+    /// What is done with trials during which others had the processors: mark, repeat, or refuse, which gives no figure if it
+    /// happens each time.
+    #[arg(long, value_name = "mark|repeat|refuse", value_parser = when_disturbed)]
+    pub when_disturbed: Option<WhenDisturbed>,
     /// The end searches begin from, in frames a second and direction; the self-test's rate if left out.
     #[arg(long, value_parser = count)]
     pub max: Option<u64>,
@@ -266,6 +274,10 @@ pub struct Siitperf {
     /// As siitperf's: size rate duration timeout n m ...
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<String>,
+}
+
+fn when_disturbed(text: &str) -> Result<WhenDisturbed, String> {
+    WhenDisturbed::by_name(text).map_err(|error| error.to_string())
 }
 
 /// A time: `10`, `500ms`, `2s`, `30m`, `9h`.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use shoal_lab_engine::MachineClock;
 use shoal_lab_measure as measure;
-use shoal_lab_measure::{Conduct, Estimate};
+use shoal_lab_measure::{Conduct, Estimate, Promise, Time as _, WallTime};
 use shoal_lab_plan::{SummaryRow, TrialLine};
 use shoal_lab_report as report;
 use shoal_lab_report::{Check, Folder, Host, Page, Record, Results};
@@ -21,9 +21,9 @@ use crate::history;
 use crate::revisions;
 use crate::selftest;
 use crate::settings::Settings;
-use crate::stand::dut_settings;
+use crate::stand::tester_core;
 use crate::switching;
-use crate::under_way::UnderWay;
+use crate::under_way::{UnderWay, idle};
 use crate::view::View;
 
 /// All that a campaign is, so that an interrupted one can go on.
@@ -59,6 +59,12 @@ const PACKAGES: [&str; 5] = ["dpdk", "openvswitch-switch", "nftables", "iptables
 /// Starting a device and making sure that it forwards.
 const START: Estimate = Estimate { trials: 1, time: Duration::from_secs(2) };
 
+/// What a device takes for each further route.
+const ROUTE: Duration = Duration::from_micros(20);
+
+/// What the tester is taken to reach when a time is estimated before it was tried.
+pub const GUESS: u64 = 4_000_000;
+
 /// What came of a campaign.
 pub struct Ended {
     /// The results folder.
@@ -74,49 +80,58 @@ pub struct Ended {
 impl Campaign {
     /// How long it will take, if nothing is disturbed and the tester reaches `most`.
     pub fn estimate(&self, most: u64) -> Estimate {
-        let mut whole = Estimate::default();
+        self.estimates(most).into_iter().fold(Estimate::default(), |sum, one| sum + one)
+    }
+
+    /// The same of each case.
+    fn estimates(&self, most: u64) -> Vec<Estimate> {
         let mut self_tested = Vec::new();
-        for case in &self.cases {
-            let conduct = &self.conduct;
-            if let Some(replay) = &case.replay {
-                whole = whole + replay.estimate(1 + u32::from(case.base.is_some()));
-                continue;
-            }
-            let alone = match case.test.as_str() {
-                revisions::TEST => Some(revisions::estimate(conduct)),
-                "gates" => Some(gates::estimate(conduct) + START),
-                _ => None,
-            };
-            if let Some(alone) = alone {
-                whole = whole + alone;
-                continue;
-            }
-            // The tester alone, once over each wire with the same frames.
-            let wire = case.transport.as_ref().unwrap_or(&case.dut);
-            let like = (wire, case.ip.name(), case.frames.name(), case.direction.name());
-            if case.profile.is_none() && !self_tested.contains(&like) {
-                whole = whole + selftest::estimate(conduct, most);
-                self_tested.push(like);
-            }
-            let most = self.ceiling.unwrap_or(most);
-            let rate = case.rate.unwrap_or(most / 2).max(1);
-            let known = Known { rate, throughput: rate, most, ceiling: self.ceiling };
-            let entry = catalogue::find(&case.test);
-            if entry.is_ok_and(|e| e.needs_rate) && case.rate.is_none() {
-                let once = Conduct { runs: 1, ..conduct.clone() };
-                whole = whole + measure::Test::estimate(&measure::Throughput::default(), &once, most);
-            }
-            whole = whole
-                + match catalogue::make(case, conduct, known) {
-                    Some(test) => test.estimate(conduct, most),
-                    None if switching::is_learning(&case.test) => {
-                        switching::learning(case, known).estimate(conduct)
-                    }
-                    None => Estimate::of(conduct, 28, conduct.duration),
-                };
-            whole = whole + START;
+        self.cases.iter().map(|case| self.estimate_of(case, most, &mut self_tested)).collect()
+    }
+
+    /// Of one case. `self_tested` are the wires and frames that the tester has been measured with before.
+    fn estimate_of<'c>(
+        &'c self,
+        case: &'c Case,
+        most: u64,
+        self_tested: &mut Vec<(&'c String, &'c str, String, &'c str)>,
+    ) -> Estimate {
+        let conduct = &self.conduct;
+        if let Some(replay) = &case.replay {
+            return replay.estimate(1 + u32::from(case.base.is_some()));
+        }
+        match case.test.as_str() {
+            revisions::TEST => return revisions::estimate(conduct),
+            "gates" => return gates::estimate(conduct) + START,
+            _ => {}
+        }
+        let mut whole = Estimate { time: START.time + ROUTE * case.routes, ..START };
+        if self.settings.energy.source != "none" {
+            whole.time += idle(conduct);
+        }
+        // The tester alone, once over each wire with the same frames.
+        let wire = case.transport.as_ref().unwrap_or(&case.dut);
+        let like = (wire, case.ip.name(), case.frames.name(), case.direction.name());
+        if case.profile.is_none() && !self_tested.contains(&like) {
+            whole = whole + selftest::estimate(conduct, most);
+            self_tested.push(like);
+        }
+        let most = self.ceiling.unwrap_or(most);
+        let rate = case.rate.unwrap_or(most / 2).max(1);
+        let known = Known { rate, throughput: rate, most, ceiling: self.ceiling };
+        let entry = catalogue::find(&case.test);
+        if entry.is_ok_and(|e| e.needs_rate) && case.rate.is_none() {
+            let once = Conduct { runs: 1, ..conduct.clone() };
+            whole = whole + measure::Test::estimate(&measure::Throughput::default(), &once, most);
         }
         whole
+            + match catalogue::make(case, conduct, known) {
+                Some(test) => test.estimate(conduct, most),
+                None if switching::is_learning(&case.test) => {
+                    switching::learning(case, known).estimate(conduct)
+                }
+                None => Estimate::of(conduct, 28, conduct.duration),
+            }
     }
 
     /// Reads the campaign of a results folder.
@@ -171,6 +186,7 @@ impl Campaign {
         recorded: Vec<TrialLine>,
         view: &mut View,
     ) -> Result<Ended, report::ReportError> {
+        let (began, mut until_here) = (WallTime.passed(), Estimate::default());
         pin(&self.settings);
         let mut under_way = UnderWay {
             campaign: self,
@@ -183,9 +199,14 @@ impl Campaign {
             ceilings: BTreeMap::new(),
             throughputs: BTreeMap::new(),
             stand: None,
+            promise: None,
         };
         let of = self.cases.len();
-        for (case, number) in self.cases.iter().zip(1..) {
+        for ((case, estimate), number) in self.cases.iter().zip(self.estimates(GUESS)).zip(1..) {
+            // What earlier cases did not need, later ones may.
+            until_here = until_here + estimate;
+            let promised = until_here.promise();
+            under_way.promise = Some(Promise { until: began + promised, promised });
             let what = match case.replay {
                 Some(_) => format!("{}, in one process", case.dut),
                 None => format!(
@@ -245,13 +266,11 @@ fn now() -> f64 {
 }
 
 /// The tester's thread stays on its processor and goes before others; where that cannot be, it runs as the kernel has it.
-fn pin(settings: &Settings) {
+pub fn pin(settings: &Settings) {
     use nix::sched::{CpuSet, sched_setaffinity};
     use nix::unistd::Pid;
-    let cores = dut_settings(settings).cores;
-    let core = usize::try_from(settings.tester.core).ok().or(cores.tester.first().copied());
     let mut set = CpuSet::new();
-    if core.is_some_and(|core| set.set(core).is_ok()) {
+    if set.set(tester_core(settings)).is_ok() {
         let _ = sched_setaffinity(Pid::from_raw(0), &set);
     }
     let _ = rustix::process::setpriority_process(None, -20);

@@ -168,6 +168,8 @@ pub fn conduct(common: &Common, settings: &Settings) -> Result<Conduct, CaseErro
     conduct.retries = settings.tester.retries;
     conduct.tolerance = settings.tester.tolerance;
     conduct.seed = settings.traffic.seed;
+    conduct.most_taken = settings.tester.most_taken;
+    conduct.when_disturbed = common.when_disturbed.unwrap_or(settings.test.when_disturbed);
     if let Some(runs) = common.runs {
         conduct.runs = runs;
     }

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use shoal_lab_measure::{Conduct, spoken};
+use shoal_lab_measure::{Conduct, Promise, Time as _, WallTime, WhenDisturbed};
+use shoal_lab_plan::Trust;
 use shoal_lab_report as report;
 use shoal_lab_report::{Check, CheckOutcome, Results, Statistics, junit};
 use shoal_lab_siitperf::Program;
 
 use crate::args::{Cli, Command, Common, ConfigCommand, Run, Selftest, Siitperf, Suite};
 use crate::bases::{self, Base};
-use crate::campaign::{Campaign, Ended, write_page};
+use crate::campaign::{Campaign, Ended, GUESS, pin, write_page};
 use crate::cases::{BEARABLE, Case, CaseError, Defaults, Direction, Frames, Ip, budget, conduct, expand};
 use crate::catalogue;
 use crate::doctor;
@@ -26,6 +27,7 @@ use crate::revisions;
 use crate::selftest;
 use crate::settings::{Loaded, Settings};
 use crate::siitperf;
+use crate::stand::{StandError, cores};
 use crate::suites;
 use crate::switching;
 use crate::view::{View, short};
@@ -74,21 +76,22 @@ struct Lab {
     interrupt: Interrupt,
 }
 
-/// What the tester is taken to reach when a time is estimated before it was tried.
-const GUESS: u64 = 4_000_000;
-
 impl Lab {
     fn doctor(&self) -> Exit {
         let mut findings = doctor::machine(Path::new("/"));
+        let (cores, conduct) = (cores(&self.settings, 1), &self.settings);
+        let refuses = conduct.test.when_disturbed == WhenDisturbed::Refuse;
+        findings.push(doctor::others(cores, conduct.tester.most_taken, refuses));
         findings.push(doctor::dpdk(shoal_lab_engine::dpdk_plugin()));
         findings.extend(list::devices(&self.settings));
         if self.json {
             say!("{}", serde_json::to_string_pretty(&findings).unwrap_or_default());
         } else {
             say_as_is!("{}", doctor::text(&findings));
-            say!("\nnext: shoal-lab selftest, or shoal-lab alone for a demonstration");
+            say!("\nverdict: {}", doctor::verdict(&findings));
+            say!("next: shoal-lab selftest, or shoal-lab alone for a demonstration");
         }
-        Exit::Done
+        if findings.iter().any(|f| f.state == doctor::State::Refuses) { Exit::Untrusted } else { Exit::Done }
     }
 
     /// Doctor, then every device that is there, in about a minute.
@@ -278,7 +281,7 @@ impl Lab {
         };
         let estimate = campaign.estimate(GUESS);
         if common.dry_run {
-            dry_run::print(&campaign, estimate.time);
+            dry_run::print(&campaign, estimate);
             return Exit::Done;
         }
         if let Some(budget) = budget(common, &campaign.settings)
@@ -286,8 +289,8 @@ impl Lab {
         {
             return usage(&error);
         }
-        let mut view = View::new(common.plain, self.json, self.interrupt.clone(), estimate.time);
-        view.note(&format!("{} results, about {}", campaign.cases.len(), spoken(estimate.time)));
+        let mut view = View::new(common.plain, self.json, self.interrupt.clone(), estimate);
+        view.promise(campaign.cases.len());
         let ended = campaign.run(&self.results, &mut view);
         view.close();
         self.finish(ended, common.junit.as_deref())
@@ -298,7 +301,8 @@ impl Lab {
             Ok(campaign) => campaign,
             Err(error) => return usage(&error),
         };
-        let mut view = View::new(false, self.json, self.interrupt.clone(), campaign.estimate(GUESS).time);
+        let mut view = View::new(false, self.json, self.interrupt.clone(), campaign.estimate(GUESS));
+        view.promise(campaign.cases.len());
         let ended = campaign.resume(folder, &mut view);
         view.close();
         self.finish(ended, None)
@@ -332,11 +336,26 @@ impl Lab {
     }
 
     fn selftest(&self, wanted: &Selftest) -> Exit {
-        let mut view = View::new(true, self.json, self.interrupt.clone(), Duration::ZERO);
         let clock = shoal_lab_engine::MachineClock::calibrated();
         let quick = shoal_lab_measure::Preset::Quick.conduct();
-        let conduct = Conduct { duration: wanted.duration, rest: Duration::from_millis(20), ..quick };
-        let mut worst = Exit::Done;
+        let conduct = Conduct {
+            duration: wanted.duration,
+            rest: Duration::from_millis(20),
+            most_taken: self.settings.tester.most_taken,
+            when_disturbed: wanted.when_disturbed.unwrap_or(self.settings.test.when_disturbed),
+            ..quick
+        };
+        if let Err(error) = conduct.checked() {
+            return usage(&error);
+        }
+        let results = wanted.transport.len() * wanted.size.len();
+        let estimate = selftest::estimate(&conduct, GUESS).times(results as u32);
+        let mut view = View::new(true, self.json, self.interrupt.clone(), estimate);
+        view.promise(results);
+        let promised = estimate.promise();
+        let promise = Promise { until: WallTime.passed() + promised, promised };
+        pin(&self.settings);
+        let (mut worst, mut number) = (Exit::Done, 0);
         for transport in &wanted.transport {
             for &size in &wanted.size {
                 let case = Case {
@@ -356,11 +375,11 @@ impl Lab {
                     replay: None,
                     base: None,
                 };
-                view.case("selftest", &format!("{transport}, {size} B"), 1, 1);
+                number += 1;
+                view.case("selftest", &format!("{transport}, {size} B"), number, results);
                 let mut journal = revisions::Shown(&mut view);
-                let found =
-                    selftest::measure(&case, transport, &conduct, &self.settings, &clock, None, &mut journal);
-                match found {
+                let over = selftest::Over { transport, settings: &self.settings, clock: &clock };
+                match selftest::measure(&case, over, &conduct, None, Some(promise), &mut journal) {
                     Ok((found, _)) => say!(
                         "{transport}, {size} B: {}fps/dir without loss; delay {:.1} us, 99.9th percentile {:.1} us; \
                          {} stalls, the longest {:.0} us",
@@ -372,7 +391,8 @@ impl Lab {
                     ),
                     Err(error) => {
                         eprintln!("{transport}: {error}");
-                        worst = Exit::Tester;
+                        let refused = matches!(&error, StandError::Traffic(e) if e.is_refusal());
+                        worst = worst.max(if refused { Exit::Untrusted } else { Exit::Tester });
                     }
                 }
             }
@@ -402,6 +422,21 @@ fn print_rows(rows: &[shoal_lab_plan::SummaryRow]) {
         "spread"
     );
     for row in rows.iter().filter(|r| r.test != "gates") {
+        if row.trust.contains(&Trust::Refused) {
+            say!(
+                "{:<14} {:<10} {:<12} {:<4} {:<variants$} {:<metrics$} {:>20} {:>9}  {}",
+                row.dut,
+                row.transport.replace("af-packet", "packet"),
+                format!("ip{} {}", row.ip, row.frame),
+                row.direction,
+                row.variant,
+                row.test,
+                "refused",
+                "",
+                "others had the processors: see above"
+            );
+            continue;
+        }
         let stats = Statistics::of(&row.values);
         let (Some(median), Some(min), Some(max)) = (stats.median, stats.min, stats.max) else { continue };
         let spread = if median > 0.0 && row.values.len() > 1 {

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
-use shoal_lab_engine::{DpdkError, DpdkPlugin};
+use shoal_lab_engine::{DpdkError, DpdkPlugin, Look, Whose};
+use shoal_lab_plan::Processors;
 
 /// How good something is for measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -16,6 +18,8 @@ pub enum State {
     Limits,
     /// Does not work.
     Missing,
+    /// No figure would be told now.
+    Refuses,
 }
 
 /// One finding.
@@ -54,6 +58,47 @@ pub fn machine(root: &Path) -> Vec<Finding> {
     ]
 }
 
+/// How long is looked for others.
+const LOOKED: Duration = Duration::from_secs(1);
+
+/// Whether others have these processors now, who, and whether a measurement would be refused for it.
+pub fn others(cores: Vec<usize>, most: f64, refuses: bool) -> Finding {
+    let whose = Whose::mine(cores);
+    let before = Look::take(&whose);
+    std::thread::sleep(LOOKED);
+    let found = Look::take(&whose).since(&before, &whose);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    busy(&found, &load, most, refuses)
+}
+
+fn busy(found: &Processors, load: &str, most: f64, refuses: bool) -> Finding {
+    let load: Vec<&str> = load.split_whitespace().take(3).collect();
+    let load = if load.is_empty() { "load unknown".into() } else { format!("load {}", load.join(" ")) };
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let used: Vec<String> =
+        found.cores.iter().map(|c| format!("{} of processor {}", percent(c.others), c.core)).collect();
+    let detail = format!("{load}; in a second others used {}", used.join(", "));
+    // A device that polls waits for all that others use.
+    if found.cores.iter().all(|c| c.others <= most) {
+        return Finding::new("other work", State::Fine, detail, None);
+    }
+    let detail = format!("{detail}: {}", found.named());
+    let state = if refuses { State::Refuses } else { State::Limits };
+    let next = "end it or wait until it is done; --when-disturbed mark takes figures all the same";
+    Finding::new("other work", state, detail, Some(next))
+}
+
+/// Whether figures would be told now, in a sentence.
+pub fn verdict(findings: &[Finding]) -> String {
+    let against: Vec<&str> =
+        findings.iter().filter(|f| f.state == State::Refuses).map(|f| f.what.as_str()).collect();
+    if against.is_empty() {
+        "can measure now".into()
+    } else {
+        format!("would refuse to measure now: {}", against.join(", "))
+    }
+}
+
 /// DPDK's plugin, by which the tester has ports of DPDK's.
 pub fn dpdk(found: Result<DpdkPlugin, DpdkError>) -> Finding {
     let what = "ports dpdk";
@@ -86,6 +131,7 @@ pub fn text(findings: &[Finding]) -> String {
             State::Fine => "fine",
             State::Limits => "limits",
             State::Missing => "missing",
+            State::Refuses => "refuses",
         };
         let _ = writeln!(text, "  {state:<8} {:<width$}  {}", finding.what, finding.detail);
         if let Some(next) = &finding.next {
@@ -224,6 +270,8 @@ fn meter(root: &Path) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use shoal_lab_plan::{CoreUse, OtherProcess};
+
     use super::*;
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -282,6 +330,27 @@ mod tests {
         assert!(text.contains("/x/dpdk_plugin.so") && text.contains("next: make dpdk"), "{text}");
         let there = dpdk(Ok(DpdkPlugin { file: "/x/dpdk_plugin.so".into(), version: "1".into() }));
         assert_eq!((there.state, there.detail.as_str()), (State::Fine, "plugin 1: /x/dpdk_plugin.so"));
+    }
+
+    #[test]
+    fn others_at_work_are_named_and_no_figure_would_be_told() {
+        let core = |core, others| CoreUse { core, others, ..CoreUse::default() };
+        let spin = OtherProcess { pid: 7, name: "spin".into(), share: 1.9 };
+        let found = Processors {
+            cores: vec![core(0, 0.97), core(1, 0.01)],
+            others: vec![spin],
+            ..Processors::default()
+        };
+        let finding = busy(&found, "5.70 4.20 3.10 6/99 4711\n", 0.02, true);
+        assert_eq!(finding.state, State::Refuses);
+        assert_eq!(
+            finding.detail,
+            "load 5.70 4.20 3.10; in a second others used 97 % of processor 0, 1 % of processor 1: spin (7) 190 %"
+        );
+        assert_eq!(verdict(&[finding]), "would refuse to measure now: other work");
+        assert_eq!(busy(&found, "", 0.02, false).state, State::Limits);
+        assert_eq!(busy(&found, "x", 0.98, true).state, State::Fine);
+        assert_eq!(verdict(&[busy(&Processors::default(), "", 0.02, true)]), "can measure now");
     }
 
     #[test]

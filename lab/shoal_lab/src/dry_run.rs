@@ -1,8 +1,6 @@
 //! What would be done, without doing it: devices, their commands, frames, time.
 
-use std::time::Duration;
-
-use shoal_lab_measure::{Offer, Traffic, spoken};
+use shoal_lab_measure::{Estimate, Offer, Traffic, spoken};
 
 use crate::campaign::Campaign;
 use crate::cases::Case;
@@ -12,8 +10,15 @@ use crate::switching;
 use crate::traffic::CaseTraffic;
 
 /// Prints it.
-pub fn print(campaign: &Campaign, time: Duration) {
-    say!("{} results, about {}", campaign.cases.len(), spoken(time));
+pub fn print(campaign: &Campaign, estimate: Estimate) {
+    let (about, most) = (spoken(estimate.time), spoken(estimate.promise()));
+    say!("{} results, about {about}, at most {most}", campaign.cases.len());
+    let conduct = &campaign.conduct;
+    say!(
+        "trials of which others take more than {:.1} % of a processor: {}",
+        conduct.most_taken * 100.0,
+        conduct.when_disturbed.name()
+    );
     for (case, number) in campaign.cases.iter().zip(1..) {
         if case.replay.is_some() {
             say!("\n[{number}] {}: {} in one process, without a wire", case.test, case.dut);

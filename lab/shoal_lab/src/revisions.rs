@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::journal::Kept;
 use crate::stand::{Stand, StandError, dut_settings, scenario};
 use crate::traffic::CaseTraffic;
-use crate::under_way::{Stop, UnderWay};
+use crate::under_way::{Stop, UnderWay, refused};
 use crate::view::View;
 
 /// The test's name.
@@ -37,6 +37,10 @@ impl measure::Journal for Shown<'_> {
     fn progress(&mut self, now: &measure::Progress<'_>) -> bool {
         self.0.progress(now.so_far)
     }
+
+    fn remark(&mut self, text: &str) {
+        self.0.note(text);
+    }
 }
 
 /// How long it takes: each trial has a device of its own.
@@ -49,6 +53,8 @@ pub fn estimate(conduct: &Conduct) -> Estimate {
 struct Turn {
     trial: MrrTrial,
     told: measure::Case,
+    /// What others took of it, where it counts all the same.
+    taken: f64,
 }
 
 /// Compares the router of the settings with the case's base: rows, and a check that fails if it surely is slower.
@@ -66,7 +72,7 @@ pub fn run(under: &mut UnderWay<'_>, case: &Case, folder: &mut Folder, view: &mu
         return Err(Stop { words, exit: Exit::Usage });
     }
     let comparison = Comparison::default();
-    let mut stopped = None;
+    let (mut stopped, mut refusal) = (None, None);
     let mut turns: Vec<(Revision, Turn)> = Vec::new();
     let measured = comparison.measure(&mut |which| {
         let at = turns.len() as u32 + 1;
@@ -81,12 +87,33 @@ pub fn run(under: &mut UnderWay<'_>, case: &Case, folder: &mut Folder, view: &mu
                     StandError::Traffic(error) => Stop::of(case, error),
                     other => Stop::of_stand(case, other),
                 });
-                MeasureError::Untrusted(error.to_string())
+                let words = error.to_string();
+                if let StandError::Traffic(error) = error
+                    && error.is_refusal()
+                {
+                    refusal = Some(error);
+                }
+                MeasureError::Untrusted(words)
             })
     });
     let result = match measured {
         Ok(result) => result,
-        Err(error) => return Err(stopped.unwrap_or_else(|| Stop::of(case, &error))),
+        Err(error) => {
+            if let Some(refusal) = refusal {
+                let told = measure::Case {
+                    dut: case.dut.clone(),
+                    transport: case.transport.clone().unwrap_or_default(),
+                    workers: case.workers,
+                    scenario: case.forwarding.clone(),
+                    ip: case.ip.name().into(),
+                    frame: case.frames.name(),
+                    direction: case.direction.name().into(),
+                    ..measure::Case::default()
+                };
+                under.rows.push(refused(&told, TEST, &refusal));
+            }
+            return Err(stopped.unwrap_or_else(|| Stop::of(case, &error)));
+        }
     };
     let bound = turns.iter().any(|(_, turn)| turn.trial.tester_limit);
     let of = |which| {
@@ -94,7 +121,13 @@ pub fn run(under: &mut UnderWay<'_>, case: &Case, folder: &mut Folder, view: &mu
     };
     let (old, new) = (of(Revision::Base), of(Revision::Change));
     under.record.notes.push(format!("{TEST}: in turns with {} ({})", base.display(), old.version));
-    under.rows.extend(rows(&comparison, &result, &old, &new, bound));
+    let mut rows = rows(&comparison, &result, &old, &new, bound);
+    let taken = turns.iter().map(|(_, turn)| turn.taken).fold(0.0, f64::max);
+    for row in rows.iter_mut().filter(|_| taken > 0.0) {
+        measure::mark(row, Trust::Disturbed);
+        measure::note(row, &format!("others took up to {:.0} % of a processor during trials", taken * 100.0));
+    }
+    under.rows.extend(rows);
     under.checks.push(judged(case, &result, bound));
     under.settle();
     stopped.map_or(Ok(()), Err)
@@ -175,9 +208,11 @@ fn one(
     };
     let (mut kept, mut time) = (Kept::new(folder, view, &told.transport), WallTime);
     let mut runner = Runner::new(stand.tester.as_mut(), &mut kept, &mut time, told.clone(), conduct.clone())?;
+    runner.promise = under.promise;
     let most = under.campaign.ceiling.unwrap_or_else(|| runner.most_rate(traffic.size()));
     runner.begin(TEST, at, of);
     let duration = conduct.duration.min(Mrr::default().duration);
     let trial = measure::mrr::once(&mut runner, &traffic, most, duration)?;
-    Ok(Turn { trial, told })
+    let taken = runner.marks().taken;
+    Ok(Turn { trial, told, taken })
 }

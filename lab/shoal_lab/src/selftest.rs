@@ -2,7 +2,7 @@
 
 use shoal_lab_engine::MachineClock;
 use shoal_lab_measure as measure;
-use shoal_lab_measure::{Conduct, Estimate, Journal, Runner, Traffic, WallTime};
+use shoal_lab_measure::{Conduct, Estimate, Journal, Promise, Runner, Traffic, WallTime};
 use shoal_lab_report as report;
 
 use crate::cases::{BEARABLE, Case};
@@ -30,24 +30,19 @@ pub fn estimate(conduct: &Conduct, most: u64) -> Estimate {
     measure::SelfTest::estimate(&short(conduct), most)
 }
 
-/// Measures over joined ports, with the frames of `case`.
-///
-/// # Errors
-///
-/// If the ports cannot be joined, or a trial cannot be run.
-pub fn measure(
-    case: &Case,
-    transport: &str,
-    conduct: &Conduct,
-    settings: &Settings,
-    clock: &MachineClock,
-    ceiling: Option<u64>,
-    journal: &mut dyn Journal,
-) -> Result<(measure::SelfTest, report::SelfTest), StandError> {
-    let mut stand = Stand::joined(case, transport, settings, clock)?;
-    let traffic = CaseTraffic::new(case, &stand.scenario, None, settings, conduct.duration)?;
-    stand.ready(&traffic, "the tester")?;
-    let told = measure::Case {
+/// Over what it is measured.
+pub struct Over<'a> {
+    /// The wire.
+    pub transport: &'a str,
+    /// Settings.
+    pub settings: &'a Settings,
+    /// The processor's clock.
+    pub clock: &'a MachineClock,
+}
+
+/// The tester alone, as it is told.
+pub fn told(case: &Case, transport: &str) -> measure::Case {
+    measure::Case {
         dut: "loopback".into(),
         transport: transport.into(),
         workers: 1,
@@ -56,15 +51,43 @@ pub fn measure(
         frame: case.frames.name(),
         direction: case.direction.name().into(),
         ..measure::Case::default()
-    };
+    }
+}
+
+/// Measures over joined ports, with the frames of `case`, somewhat above `ceiling` at most.
+///
+/// # Errors
+///
+/// If the ports cannot be joined, or a trial cannot be run, or others had the processors, or the promised time is over.
+pub fn measure(
+    case: &Case,
+    over: Over<'_>,
+    conduct: &Conduct,
+    ceiling: Option<u64>,
+    promise: Option<Promise>,
+    journal: &mut dyn Journal,
+) -> Result<(measure::SelfTest, report::SelfTest), StandError> {
+    let Over { transport, settings, clock } = over;
+    let mut stand = Stand::joined(case, transport, settings, clock)?;
+    let traffic = CaseTraffic::new(case, &stand.scenario, None, settings, conduct.duration)?;
+    stand.ready(&traffic, "the tester")?;
+    let told = told(case, transport);
     let link = settings.link.link();
     let conduct = short(conduct);
     let mut time = WallTime;
     let mut runner = Runner::new(stand.tester.as_mut(), journal, &mut time, told, conduct)?;
+    runner.promise = promise;
     // Somewhat more than what will be asked for, so that it is known to be within reach.
     let wanted = ceiling.map(|rate| rate.saturating_add(rate / 10 + 1));
     let most = wanted.unwrap_or_else(|| link.most_frames(traffic.size())).min(MOST);
     let found = measure::SelfTest::measure(&mut runner, &traffic, most)?;
+    let taken = runner.marks().taken;
+    if taken > 0.0 {
+        let percent = taken * 100.0;
+        runner.remark(&format!(
+            "disturbed: others took up to {percent:.0} % of the tester's processor, which may reach more"
+        ));
+    }
     let record = report::SelfTest {
         transport: transport.into(),
         link,

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use shoal_lab_engine::DpdkSettings;
-use shoal_lab_plan::{Layer, Link};
+use shoal_lab_measure::WhenDisturbed;
+use shoal_lab_plan::{Layer, Link, MOST_TAKEN};
 use thiserror::Error;
 
 /// All settings.
@@ -51,6 +52,8 @@ pub struct Tester {
     pub retries: u32,
     /// Sending may take this much longer than it should.
     pub tolerance: f64,
+    /// A trial is disturbed if others take a processor from tester or device for more than this share of its time.
+    pub most_taken: f64,
     /// The inside of a router's `dpdk { }`, for ports of DPDK's; if empty, the PCI bus is looked at when a port on it is
     /// wanted, and only such ports are taken.
     pub dpdk: String,
@@ -65,6 +68,7 @@ impl Default for Tester {
             burst: 32,
             retries: 2,
             tolerance: 1.000_01,
+            most_taken: MOST_TAKEN,
             dpdk: String::new(),
             dpdk_plugin: PathBuf::new(),
         }
@@ -141,11 +145,13 @@ pub struct Test {
     pub preset: String,
     /// Seconds that a measurement may take without `--yes`.
     pub budget: u64,
+    /// What is done with trials during which others had the processors: mark, repeat or refuse.
+    pub when_disturbed: WhenDisturbed,
 }
 
 impl Default for Test {
     fn default() -> Self {
-        Test { preset: "quick".into(), budget: 3600 }
+        Test { preset: "quick".into(), budget: 3600, when_disturbed: WhenDisturbed::Refuse }
     }
 }
 
@@ -284,6 +290,13 @@ impl Settings {
         if !(1.0..=2.0).contains(&self.tester.tolerance) {
             return range("tester.tolerance", &self.tester.tolerance, "1.0 to 2.0");
         }
+        if !(0.0..=1.0).contains(&self.tester.most_taken) {
+            return range(
+                "tester.most_taken",
+                &self.tester.most_taken,
+                "0.0 to 1.0, a share of a trial's time",
+            );
+        }
         if !(1..=256).contains(&self.traffic.networks) {
             return range("traffic.networks", &self.traffic.networks, "1 to 256");
         }
@@ -348,6 +361,9 @@ mod tests {
             "{unknown}"
         );
         assert!(message("[tester]\nburst = 0\n").contains("1 to 256"));
+        assert!(message("[tester]\nmost_taken = 2.0\n").contains("0.0 to 1.0"));
+        let unknown = message("[test]\nwhen_disturbed = \"ignore\"\n");
+        assert!(unknown.contains("`mark`, `repeat`, `refuse`") && unknown.contains("line 2"), "{unknown}");
         assert!(message("[link]\nrate = 5\n").contains("link.rate"));
         assert!(
             message("[traffic]\nsource_ports = \"rndom\"\n").contains("fixed, rising, falling or random")

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use shoal_lab_engine::{EngineError, MachineClock, attach};
+use shoal_lab_engine::{Accounted, EngineError, MachineClock, attach};
+use shoal_lab_measure::WhenDisturbed;
 use shoal_lab_plan::{Attachment, Port, Ports, Sample, Tester, Watch};
 use shoal_lab_siitperf::{Options, Program, run};
 
@@ -31,7 +32,10 @@ pub fn siitperf(program: Program, arguments: &[String], settings: &Settings, int
     };
     let tester = ports(settings).and_then(|ports| {
         let clock = MachineClock::calibrated();
-        attach(&ports, &clock, settings.link.link()).map_err(|e: EngineError| e.to_string())
+        let tester = attach(&ports, &clock, settings.link.link()).map_err(|e: EngineError| e.to_string())?;
+        // Nothing says where the tester runs here, and what the device is.
+        let all = 0..std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Box::new(Accounted::new(tester, all.collect())))
     });
     let mut tester: Box<dyn Tester> = match tester {
         Ok(tester) => tester,
@@ -41,7 +45,10 @@ pub fn siitperf(program: Program, arguments: &[String], settings: &Settings, int
         }
     };
     let mut watch = Until(interrupt.clone());
-    let finished = run(program, arguments, &conf, &Options::default(), tester.as_mut(), &mut watch);
+    let refuses = settings.test.when_disturbed == WhenDisturbed::Refuse;
+    let most_taken = if refuses { settings.tester.most_taken } else { 1.0 };
+    let options = Options { most_taken, ..Options::default() };
+    let finished = run(program, arguments, &conf, &options, tester.as_mut(), &mut watch);
     say_as_is!("{}", finished.text);
     match finished.code {
         0 => Exit::Done,

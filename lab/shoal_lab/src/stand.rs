@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use shoal_lab_dut as dut;
-use shoal_lab_engine::{DpdkPort, Engine, EngineError, MachineClock, MemifPort, attach};
+use shoal_lab_engine::{Accounted, DpdkPort, Engine, EngineError, MachineClock, MemifPort, attach};
 use shoal_lab_measure::{MeasureError, Offer, Traffic};
 use shoal_lab_plan::{
     Addresses, Device, DeviceError, Forwarding, Nat, Outcome, Ports, Reset, Scenario, Side, Tester,
@@ -76,6 +76,7 @@ impl Stand {
         let ports = device.start(&scenario, &transport)?;
         // From here on the device is stopped when `device` is dropped.
         let tester = attach(&ports, clock, settings.link.link())?;
+        let tester = Box::new(Accounted::new(tester, cores(settings, scenario.workers)));
         Ok(Stand { device: Some(device), ports: Some(ports), tester, scenario, transport })
     }
 
@@ -93,7 +94,7 @@ impl Stand {
         let joined = |tester: Box<dyn Tester>| Stand {
             device: None,
             ports: None,
-            tester,
+            tester: Box::new(Accounted::new(tester, vec![tester_core(settings)])),
             scenario: scenario(case, settings),
             transport: transport.into(),
         };
@@ -193,6 +194,22 @@ pub fn scenario(case: &Case, settings: &Settings) -> Scenario {
     };
     profile::add_routes(case, &mut scenario);
     scenario
+}
+
+/// The tester's processor.
+pub fn tester_core(settings: &Settings) -> usize {
+    let first = dut_settings(settings).cores.tester.first().copied();
+    usize::try_from(settings.tester.core).ok().or(first).unwrap_or(0)
+}
+
+/// The processors that the tester and a device with so many workers run on.
+pub fn cores(settings: &Settings, workers: u16) -> Vec<usize> {
+    let of_device = dut_settings(settings).cores;
+    let mut cores = of_device.workers(workers);
+    cores.extend([of_device.main, tester_core(settings)]);
+    cores.sort_unstable();
+    cores.dedup();
+    cores
 }
 
 /// Settings of devices.

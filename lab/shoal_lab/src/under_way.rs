@@ -7,7 +7,7 @@ use shoal_lab_energy as energy;
 use shoal_lab_engine::MachineClock;
 use shoal_lab_measure as measure;
 use shoal_lab_measure::scaling::{WorkerRates, scaling_rows};
-use shoal_lab_measure::{Assertion, MeasureError, Runner, Test as _, Traffic, WallTime};
+use shoal_lab_measure::{Assertion, MeasureError, Promise, Runner, Test as _, Traffic, WallTime};
 use shoal_lab_plan::{DeviceError, SummaryRow, TrialLine, Trust};
 use shoal_lab_report::{Check, CheckOutcome, DeviceRecord, Folder, Record};
 
@@ -23,6 +23,7 @@ use crate::profile;
 use crate::replay;
 use crate::resets;
 use crate::revisions;
+use crate::selftest;
 use crate::stand::{Stand, StandError, dut_settings, scenario};
 use crate::switching;
 use crate::traffic::CaseTraffic;
@@ -41,7 +42,10 @@ impl Stop {
             MeasureError::Interrupted => Exit::Interrupted,
             MeasureError::Silent { .. } | MeasureError::Device(_) => Exit::Device,
             MeasureError::Tester(_) => Exit::Tester,
-            MeasureError::Untrusted(_) => Exit::Untrusted,
+            MeasureError::Untrusted(_)
+            | MeasureError::Refused { .. }
+            | MeasureError::Stolen { .. }
+            | MeasureError::OverTime { .. } => Exit::Untrusted,
             _ => Exit::Usage,
         };
         Stop { words: format!("{} {}: {error}", case.test, case.dut), exit }
@@ -50,7 +54,8 @@ impl Stop {
     pub(crate) fn of_stand(case: &Case, error: &StandError) -> Stop {
         let exit = match error {
             StandError::Skipped(_) | StandError::Device(DeviceError::Unavailable(_)) => Exit::Nothing,
-            StandError::Unknown(_) | StandError::Traffic(_) => Exit::Usage,
+            StandError::Traffic(error) => return Stop::of(case, error),
+            StandError::Unknown(_) => Exit::Usage,
             StandError::Device(_) => Exit::Device,
             StandError::Engine(_) | StandError::Tester(_) => Exit::Tester,
         };
@@ -60,6 +65,19 @@ impl Stop {
 
 /// The least and the most time that a meter is given to see a device at rest.
 const IDLE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(1));
+
+/// How long a meter sees a device at rest.
+pub fn idle(conduct: &measure::Conduct) -> Duration {
+    conduct.duration.clamp(IDLE.0, IDLE.1)
+}
+
+/// A row that says that there is no figure, and why.
+pub fn refused(told: &measure::Case, test: &str, error: &MeasureError) -> SummaryRow {
+    let mut row = told.row(test, "refused", "", Vec::new());
+    measure::mark(&mut row, Trust::Refused);
+    row.note = error.to_string();
+    row
+}
 
 /// What tells apart cases that share a self-test or a throughput.
 type Like = (String, String, String, String, u16, String);
@@ -78,6 +96,8 @@ pub struct UnderWay<'c> {
     /// Throughputs found in this campaign.
     pub(crate) throughputs: BTreeMap<Like, u64>,
     pub(crate) stand: Option<Stand>,
+    /// When the case has to be over.
+    pub(crate) promise: Option<Promise>,
 }
 
 impl UnderWay<'_> {
@@ -225,7 +245,7 @@ impl UnderWay<'_> {
             shared_core: cores.shares(case.workers),
         };
         // A meter that does not answer is told once and costs no measurement.
-        let rest = campaign.conduct.duration.clamp(IDLE.0, IDLE.1);
+        let rest = idle(&campaign.conduct);
         let meter = meter::source(&campaign.settings.energy.source)
             .and_then(|source| Running::start(&source, rest).map_err(|e| e.to_string()));
         let meter = match meter {
@@ -243,10 +263,16 @@ impl UnderWay<'_> {
         let mut runner =
             Runner::new(tester.as_mut(), &mut kept, &mut time, told.clone(), campaign.conduct.clone())
                 .map_err(|e| Stop::of(case, &e))?;
-        runner.self_test = self_test;
+        (runner.self_test, runner.promise) = (self_test, self.promise);
         runner.resume(self.recorded.iter().filter(|line| line.dut == case.dut).cloned().collect());
         let most = runner.most_rate(traffic.size());
-        let known = self.known(case, &mut runner, &traffic, most).map_err(|e| Stop::of(case, &e))?;
+        let known = match self.known(case, &mut runner, &traffic, most) {
+            Ok(known) => known,
+            Err(error) => {
+                drop(runner);
+                return Err(self.without(case, &told, &error));
+            }
+        };
         let measured = match (catalogue::make(case, &campaign.conduct, known), case.test.as_str()) {
             (Some(test), _) => test.run(&mut runner, &traffic),
             (None, "stl") => profile::AsIs.run(&mut runner, &traffic),
@@ -272,7 +298,10 @@ impl UnderWay<'_> {
         };
         drop(runner);
         let Kept { delivered, bytes, windows, .. } = kept;
-        let mut report = measured.map_err(|e| Stop::of(case, &e))?;
+        let mut report = match measured {
+            Ok(report) => report,
+            Err(error) => return Err(self.without(case, &told, &error)),
+        };
         let cpu =
             cpu.zip(device.as_mut().and_then(|d| d.cpu_time())).map(|(from, to)| to.saturating_sub(from));
         report.rows.extend(cpu.and_then(|used| cpu_row(&told, &case.test, used, delivered)));
@@ -293,6 +322,14 @@ impl UnderWay<'_> {
             Some(error) => Err(Stop::of(case, &error)),
             None => Ok(()),
         }
+    }
+
+    /// A case that gave no result: if it was refused, the results say so in place of figures.
+    fn without(&mut self, case: &Case, told: &measure::Case, error: &MeasureError) -> Stop {
+        if error.is_refusal() {
+            self.rows.push(refused(told, &case.test, error));
+        }
+        Stop::of(case, error)
     }
 
     /// The rate that a test is run at: what was asked for, or a part of the throughput, which is found now if it is not known.
@@ -367,18 +404,26 @@ impl UnderWay<'_> {
         if let Some(known) = self.ceilings.get(&like) {
             return Ok(*known);
         }
-        let (found, measured) = crate::selftest::measure(
-            case,
-            transport,
-            &self.campaign.conduct,
-            &self.campaign.settings,
-            &self.clock,
-            self.campaign.ceiling,
-            &mut Kept::new(folder, view, transport),
-        )
-        .map_err(|error| match error {
+        let (mut kept, asked) = (Kept::new(folder, view, transport), self.campaign.ceiling);
+        let campaign = self.campaign;
+        let over = selftest::Over { transport, settings: &campaign.settings, clock: &self.clock };
+        let measured = selftest::measure(case, over, &campaign.conduct, asked, self.promise, &mut kept);
+        let (found, measured) = measured.map_err(|error| match error {
             StandError::Traffic(MeasureError::Interrupted) => {
                 Stop { words: "interrupted".into(), exit: Exit::Interrupted }
+            }
+            StandError::Traffic(error @ (MeasureError::OverTime { .. } | MeasureError::Untrusted(_))) => {
+                Stop { words: format!("self-test over {transport}: {error}"), exit: Exit::Untrusted }
+            }
+            StandError::Traffic(error) if error.is_refusal() => {
+                // Without it nothing is known of how far the tester can be trusted, so the case has no figure either.
+                let told = measure::Case { transport: transport.into(), ..selftest::told(case, transport) };
+                let told = measure::Case { dut: case.dut.clone(), scenario: case.forwarding.clone(), ..told };
+                self.rows.push(refused(&told, &case.test, &error));
+                Stop {
+                    words: format!("{} {}: self-test over {transport}: {error}", case.test, case.dut),
+                    exit: Exit::Untrusted,
+                }
             }
             other => Stop { words: format!("self-test over {transport}: {other}"), exit: Exit::Tester },
         })?;

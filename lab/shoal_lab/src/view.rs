@@ -6,6 +6,7 @@ mod screen;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
+use shoal_lab_measure::{Estimate, spoken};
 use shoal_lab_plan::{Outcome, Sample, Side, TrialLine, Verdict};
 
 use crate::interrupt::Interrupt;
@@ -35,8 +36,10 @@ struct State {
     /// Which case of how many.
     cases: (usize, usize),
     began: Instant,
-    /// How long everything will take.
+    /// How long everything will take, if nothing has to be tried again.
     estimate: Duration,
+    /// How long it takes at most.
+    promise: Duration,
     /// The last trials, the newest first.
     trials: Vec<TrialRow>,
     /// Highest rate that passed in this case.
@@ -54,7 +57,7 @@ struct TrialRow {
     step: u32,
     rate: f64,
     sent: u64,
-    received: u64,
+    lost: u64,
     verdict: String,
     passed: bool,
     bracket: Option<(u64, u64)>,
@@ -66,7 +69,7 @@ const KEPT: usize = 64;
 
 impl View {
     /// The best there is for this output.
-    pub fn new(plain: bool, json: bool, interrupt: Interrupt, estimate: Duration) -> Self {
+    pub fn new(plain: bool, json: bool, interrupt: Interrupt, estimate: Estimate) -> Self {
         let shown = if json {
             Shown::Json
         } else if plain || !std::io::stdout().is_terminal() {
@@ -76,6 +79,19 @@ impl View {
             Screen::open().map_or_else(|_| Shown::Lines(Lines::default()), Shown::Screen)
         };
         View { shown, interrupt, state: State::new(estimate) }
+    }
+
+    /// What is promised, of so many results.
+    pub fn promise(&mut self, results: usize) {
+        let State { estimate, promise, .. } = self.state;
+        if let Shown::Json = self.shown {
+            let told = serde_json::json!({
+                "results": results, "seconds": estimate.as_secs_f64(), "at_most_seconds": promise.as_secs_f64(),
+            });
+            print_json("estimate", &told);
+        } else {
+            self.note(&format!("{results} results, about {}, at most {}", spoken(estimate), spoken(promise)));
+        }
     }
 
     /// A case begins.
@@ -111,7 +127,8 @@ impl View {
                 &serde_json::json!({
                     "test": line.test, "dut": line.dut, "case": line.case, "run": line.run, "step": line.step,
                     "rate": line.rate, "verdict": line.verdict, "bracket": line.bracket,
-                    "sent": row.sent, "received": row.received,
+                    "sent": row.sent, "received": totals(&line.outcome).1, "lost": row.lost,
+                    "taken": line.outcome.taken(), "processors": line.outcome.processors,
                 }),
             ),
             Shown::Screen(screen) => screen.draw(&self.state),
@@ -182,13 +199,14 @@ impl View {
 }
 
 impl State {
-    fn new(estimate: Duration) -> Self {
+    fn new(estimate: Estimate) -> Self {
         State {
             test: String::new(),
             case: String::new(),
             cases: (0, 0),
             began: Instant::now(),
-            estimate,
+            estimate: estimate.time,
+            promise: estimate.promise(),
             trials: Vec::new(),
             best: None,
             received: Vec::new(),
@@ -197,21 +215,22 @@ impl State {
         }
     }
 
-    fn left(&self) -> Duration {
-        self.estimate.saturating_sub(self.began.elapsed())
+    /// `about 2 min 03 s left, at most 3 min 20 s`.
+    fn left(&self) -> String {
+        left(self.estimate, self.promise, self.began.elapsed())
     }
 }
 
 impl TrialRow {
     fn of(line: &TrialLine) -> Self {
-        let (sent, received) = totals(&line.outcome);
+        let (sent, _) = totals(&line.outcome);
         TrialRow {
             run: line.run,
             step: line.step,
             rate: line.rate,
             sent,
-            received,
-            verdict: words(&line.verdict),
+            lost: lost(line),
+            verdict: words(line),
             passed: line.verdict.passed(),
             bracket: line.bracket,
             stalls: line.outcome.stall_count,
@@ -224,9 +243,32 @@ fn totals(outcome: &Outcome) -> (u64, u64) {
     (both.iter().map(|c| c.sent).sum(), both.iter().map(|c| c.received).sum())
 }
 
-fn words(verdict: &Verdict) -> String {
-    match verdict {
+/// Frames that the verdict counts as lost: those that were sent and did not arrive, and those that the device refused until
+/// their time was over.
+fn lost(line: &TrialLine) -> u64 {
+    let gone = Side::BOTH.iter().map(|side| line.outcome.direction(*side).lost()).sum();
+    match line.verdict {
+        Verdict::Fail(loss) if loss > line.outcome.loss() => line.outcome.missing().max(gone),
+        _ => gone,
+    }
+}
+
+fn left(estimate: Duration, promise: Duration, spent: Duration) -> String {
+    let (about, most) = (estimate.saturating_sub(spent), promise.saturating_sub(spent));
+    if about.is_zero() {
+        format!("longer than estimated, at most {} left", time(most))
+    } else {
+        format!("about {} left, at most {}", time(about), time(most))
+    }
+}
+
+fn words(line: &TrialLine) -> String {
+    match &line.verdict {
         Verdict::Pass => "pass".into(),
+        // Of these the column of what was sent does not know.
+        Verdict::Fail(loss) if *loss > line.outcome.loss() => {
+            format!("lost {:.2} %: the device took them too late or never", loss * 100.0)
+        }
         Verdict::Fail(loss) if *loss < 0.0001 => format!("lost {:.4} %", loss * 100.0),
         Verdict::Fail(loss) => format!("lost {:.2} %", loss * 100.0),
         Verdict::TesterLimit(why) => format!("tester limit: {why}"),
@@ -267,6 +309,8 @@ pub fn time(duration: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use shoal_lab_plan::{Counts, StreamOutcome};
+
     use super::*;
 
     #[test]
@@ -281,6 +325,50 @@ mod tests {
         ] {
             assert_eq!(short(value), text);
         }
+    }
+
+    fn line(verdict: Verdict, counts: Counts, took: u64) -> TrialLine {
+        let stream =
+            StreamOutcome { from: Some(Side::Left), expected: true, counts, ..StreamOutcome::default() };
+        let (planned, took) = (Duration::from_secs(1), Duration::from_secs(took));
+        let outcome = Outcome { streams: vec![stream], planned, took, ..Outcome::default() };
+        TrialLine {
+            test: "throughput".into(),
+            dut: "shoal".into(),
+            case: "ip4 64 B fwd".into(),
+            run: 1,
+            step: 1,
+            rate: 1e3,
+            bracket: None,
+            verdict,
+            outcome,
+            began: 0.0,
+        }
+    }
+
+    #[test]
+    fn the_lost_column_and_the_percentage_say_the_same() {
+        // A device with back-pressure took 840 of 1,000 frames, in twice the time: none was lost on the way, and 58 % are missing.
+        let counts = Counts { requested: 1000, sent: 840, received: 840, retries: 9, ..Counts::default() };
+        let mut refused = line(Verdict::Pass, counts, 2);
+        refused.verdict = Verdict::Fail(refused.outcome.missing_share());
+        let row = TrialRow::of(&refused);
+        assert_eq!(
+            (row.lost, row.verdict.as_str()),
+            (580, "lost 58.00 %: the device took them too late or never")
+        );
+        let counts = Counts { requested: 1000, sent: 1000, received: 420, ..Counts::default() };
+        let row = TrialRow::of(&line(Verdict::Fail(0.58), counts, 1));
+        assert_eq!((row.lost, row.verdict.as_str()), (580, "lost 58.00 %"));
+        let counts = Counts { requested: 1000, sent: 1000, received: 1000, ..Counts::default() };
+        assert_eq!(TrialRow::of(&line(Verdict::Pass, counts, 1)).lost, 0);
+    }
+
+    #[test]
+    fn what_is_left_is_told_with_what_was_promised() {
+        let seconds = Duration::from_secs;
+        assert_eq!(left(seconds(60), seconds(120), seconds(50)), "about 10 s left, at most 1 min 10 s");
+        assert_eq!(left(seconds(60), seconds(120), seconds(70)), "longer than estimated, at most 50 s left");
     }
 
     #[test]

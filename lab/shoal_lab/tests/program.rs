@@ -71,6 +71,9 @@ fn what_makes_no_sense_is_answered_with_what_would() {
         ("run throughput --preset fast", 2, "nearest"),
         ("run throughput --duration tomorrow", 2, "2s, 500ms or 30m"),
         ("run throughput --preset strict --budget 1m", 2, "--yes"),
+        ("run throughput --when-disturbed ignore", 2, "mark, repeat or refuse"),
+        ("selftest --when-disturbed refuze", 2, "the nearest is refuse"),
+        ("suite quick --when-disturbed", 2, "--when-disturbed"),
         ("run throughput --energy watts", 2, "must be none, rapl"),
         ("run stl", 2, "needs a profile"),
         ("run address-capacity --dut linux-route", 2, "these are shoal, linux-bridge, ovs, ovs-dpdk, vpp"),
@@ -102,9 +105,16 @@ fn settings_are_shown_and_wrong_ones_named() {
     let (code, text) = run(results.path(), "config show --origin");
     assert!(code == 0 && text.contains("# default"), "{text}");
     let file = results.path().join("lab.toml");
-    std::fs::write(&file, "[traffic]\nnetworks = 300\n").unwrap();
-    let (code, text) = run(results.path(), &format!("--config {} config show", file.display()));
-    assert!(code == 2 && text.contains("1 to 256"), "{code}: {text}");
+    for (settings, words) in [
+        ("[traffic]\nnetworks = 300\n", "1 to 256"),
+        ("[tester]\nmost_taken = 1.5\n", "0.0 to 1.0"),
+        ("[tester]\nmost_taken = \"much\"\n", "line 2"),
+        ("[test]\nwhen_disturbed = \"ignore\"\n", "`mark`, `repeat`, `refuse`"),
+    ] {
+        std::fs::write(&file, settings).unwrap();
+        let (code, text) = run(results.path(), &format!("--config {} config show", file.display()));
+        assert!(code == 2 && text.contains(words), "{code}: {text}");
+    }
 }
 
 #[test]
@@ -113,6 +123,10 @@ fn a_dry_run_starts_nothing_and_tells_frames_and_time() {
     let (code, text) = run(results.path(), "suite paper --preset strict --dry-run");
     assert_eq!(code, 0, "{text}");
     // The first 12 bytes of a frame are addresses; then IPv4 and IPv6.
+    assert!(
+        text.contains(", at most ") && text.contains("take more than 2.0 % of a processor: refuse"),
+        "{text}"
+    );
     assert!(text.contains(" h ") && text.contains("08 00 45") && text.contains("86 dd 6"), "{text}");
     assert_eq!(std::fs::read_dir(results.path()).unwrap().count(), 0, "a folder was made");
 }
@@ -194,7 +208,8 @@ fn siitperfs_programs_go_by_their_names() {
 fn ports_of_dpdk_without_the_plugin_are_refused_with_the_way_to_build_it() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("siitperf.conf"), "IP-L-Vers 4\nIP-R-Vers 4\n").unwrap();
-    let settings = "[tester]\ndpdk_plugin = \"nowhere.so\"\n[ports]\nleft = \"dpdk net_null0\"\nright = \"dpdk net_null1\"\n";
+    // Other tests run beside this one, and `doctor` would say so by its exit code.
+    let settings = "[test]\nwhen_disturbed = \"mark\"\n[tester]\ndpdk_plugin = \"nowhere.so\"\n[ports]\nleft = \"dpdk net_null0\"\nright = \"dpdk net_null1\"\n";
     std::fs::write(folder.path().join("lab.toml"), settings).unwrap();
     let call = |arguments: &str| {
         let words = arguments.split_whitespace();
@@ -266,7 +281,8 @@ fn an_interrupted_run_is_kept_and_goes_on() {
         return;
     }
     let results = tempfile::tempdir().unwrap();
-    let arguments = "run mrr --dut linux-route --runs 4 --duration 1s --max 2000 --plain";
+    let arguments =
+        "run mrr --dut linux-route --runs 4 --duration 1s --max 2000 --plain --when-disturbed mark";
     let child = lab(results.path(), arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let pid = child.id();
     let trials = || -> usize {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use shoal_lab_frame::{
     Background, Direction, Field, Form, FrameError, Hosts, Macs, Ports, StatefulTraffic, Traffic,
 };
-use shoal_lab_plan::{Addresses, Family, Order, Pace, Rate, Side, Stamps, Stream, Trial};
+use shoal_lab_plan::{Addresses, Family, MOST_TAKEN, Order, Pace, Rate, Side, Stamps, Stream, Trial};
 
 use crate::args::{Args, Program, StatefulArgs};
 use crate::conf::{Conf, HostKeys, PortKeys};
@@ -24,12 +24,22 @@ pub struct Options {
     pub trial: u16,
     /// Sending may take this much longer; 1.00001 as in the original.
     pub tolerance: f64,
+    /// A test is invalid if others take a processor from the tester for more than this share of it; 1: any share,
+    /// as in the original.
+    pub most_taken: f64,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let start_delay = Duration::from_secs(2);
-        Options { form: Form::Own, seed: 1, start_delay, trial: 1, tolerance: 1.000_01 }
+        Options {
+            form: Form::Own,
+            seed: 1,
+            start_delay,
+            trial: 1,
+            tolerance: 1.000_01,
+            most_taken: MOST_TAKEN,
+        }
     }
 }
 
@@ -54,6 +64,7 @@ impl Phases {
             timeout: Duration::from_millis(timeout),
             start_delay: options.start_delay,
             tolerance: options.tolerance,
+            most_taken: options.most_taken,
             seed: options.seed,
             ..Trial::new(id, streams, duration)
         };

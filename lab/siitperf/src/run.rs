@@ -89,7 +89,7 @@ impl Run<'_> {
 
     /// Prints the preliminary phase; a code if the run ends with it.
     fn preliminary(&mut self, trial: &Trial, outcome: &Outcome, initiator: Side) -> Option<u8> {
-        if !self.sent_in_time("Preliminary", trial, outcome) {
+        if !self.had_its_processor(trial, outcome) || !self.sent_in_time("Preliminary", trial, outcome) {
             return Some(1);
         }
         self.counts("Preliminary", outcome, initiator);
@@ -110,6 +110,9 @@ impl Run<'_> {
             .filter(|(active, ..)| *active)
             .map(|(_, name, side)| (name, side))
             .collect();
+        if !self.had_its_processor(trial, outcome) {
+            return 1;
+        }
         for (name, _) in &active {
             if !self.sent_in_time(name, trial, outcome) {
                 return 1;
@@ -137,6 +140,15 @@ impl Run<'_> {
             }
         }
         0
+    }
+
+    /// The original's author measured on a host of its own. Where others have the processors, what is printed would be theirs.
+    fn had_its_processor(&mut self, trial: &Trial, outcome: &Outcome) -> bool {
+        let taken = outcome.processors.as_ref().filter(|p| p.taken() > trial.most_taken);
+        if let Some(processors) = taken {
+            self.line(&format!("Error: {}: the test is invalid.", processors.words()));
+        }
+        taken.is_none()
     }
 
     /// The original's rule: one look at the end. Nothing else of that direction is printed if it took too long.

@@ -49,6 +49,22 @@ fn sending_that_took_too_long_is_invalid_and_counts_are_not_printed() {
 }
 
 #[test]
+fn a_test_beside_others_is_invalid_and_counts_are_not_printed() {
+    let mut tester = StandIn::new();
+    tester.taken = 0.5;
+    let done = finish(Program::Tp, "84 1000 60 2000 2 2", CONF, &mut tester);
+    assert_eq!(done.code, 1);
+    assert!(done.text.contains("Error: others used 50 % of processor 0"), "{}", done.text);
+    assert!(
+        done.text.contains("the test is invalid") && !done.text.contains("frames sent:"),
+        "{}",
+        done.text
+    );
+    tester.taken = 0.01;
+    assert_eq!(finish(Program::Tp, "84 1000 60 2000 2 2", CONF, &mut tester).code, 0);
+}
+
+#[test]
 fn latency_is_the_median_and_the_999th_of_1000_with_lost_tags_at_the_end() {
     let mut tester = StandIn::new();
     // 2,000 tags of 1 to 2,000 us, of which three were lost: 1000 * (120 - 60) + 2000 ms each.

@@ -503,7 +503,7 @@ impl Punt {
         if self.sockets.forget(what) {
             match what {
                 PuntClass::Udp(family, _) | PuntClass::Protocol(family, _) => {
-                    self.side(family).give_from_socket(what)
+                    self.side(family).give_from_socket(what);
                 }
                 PuntClass::Exception(id) => self.reasons.take(PuntReason(id), OURS, None)?,
             }

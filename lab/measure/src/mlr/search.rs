@@ -258,6 +258,8 @@ fn loss_ratio(shown: &Shown) -> f64 {
         Verdict::TesterLimit(_) => {
             1.0 - shown.outcome.planned.as_secs_f64() / shown.outcome.took.as_secs_f64().max(1e-9)
         }
+        // Frames that the device refused until their time was over are among these.
+        Verdict::Fail(share) => share,
         _ => 0.0,
     };
     lost.max(late).clamp(0.0, 1.0)

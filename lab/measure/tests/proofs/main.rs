@@ -9,8 +9,10 @@
 mod bursts;
 mod curves;
 mod delays;
+mod disturbed;
 mod mlr;
 mod model;
+mod promised;
 mod right;
 mod stateful;
 mod support;

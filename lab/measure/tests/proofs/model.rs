@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use shoal_lab_plan::{
-    Counts, Delays, Gap, Learnt, Link, Outcome, Pace, Sample, Side, Stamps, Stream, StreamOutcome, Tester,
-    TesterError, TesterFacts, Trial, Watch,
+    CoreUse, Counts, Delays, Gap, Learnt, Link, OtherProcess, Outcome, Pace, Processors, Sample, Side,
+    Stamps, Stream, StreamOutcome, Tester, TesterError, TesterFacts, Trial, Watch,
 };
 
 /// What the device remembers between trials.
@@ -49,6 +49,12 @@ pub struct Model {
     pub late: BTreeSet<usize>,
     /// Numbers of trials, from 1, that a stall disturbs.
     pub disturbed: BTreeSet<usize>,
+    /// Whether others take half a processor from the device in the trial of this number, from 1.
+    pub taken: Box<dyn Fn(usize) -> bool>,
+    /// The hypervisor takes this share in each trial.
+    pub stolen: f64,
+    /// What all trials took.
+    pub spent: Rc<Cell<Duration>>,
     /// Numbers of trials with frames of an earlier one.
     pub stale: BTreeSet<usize>,
     /// Each stream has so many frames twice, corrupt, and translated to another's tuple.
@@ -83,6 +89,9 @@ impl Default for Model {
             tester_most: u64::MAX,
             late: BTreeSet::new(),
             disturbed: BTreeSet::new(),
+            taken: Box::new(|_| false),
+            stolen: 0.0,
+            spent: Rc::default(),
             stale: BTreeSet::new(),
             twice: 0,
             corrupt: 0,
@@ -365,7 +374,9 @@ impl Tester for Model {
         let seconds = trial.duration.as_secs_f64();
         let rate = streams.iter().map(|s| s.counts.sent as f64 / seconds).fold(0.0, f64::max);
         if rate > self.tester_most as f64 * 1.000_1 {
-            outcome.took = trial.duration.mul_f64(rate / self.tester_most as f64);
+            // The engine has no more patience than that.
+            let most = trial.duration + trial.duration / 10 + Duration::from_secs(1);
+            outcome.took = trial.duration.mul_f64(rate / self.tester_most as f64).min(most);
         }
         if self.late.contains(&number) {
             outcome.took = trial.duration * 2;
@@ -385,6 +396,15 @@ impl Tester for Model {
             ..Learnt::default()
         });
         outcome.streams = streams;
+        outcome.stolen = self.stolen;
+        if (self.taken)(number) {
+            let core = CoreUse { core: 0, others: 0.5, waited: Some(0.5), thread: "shoal (5)".into() };
+            let spin = OtherProcess { pid: 7, name: "spin".into(), share: 0.5 };
+            let processors = Processors { cores: vec![core], others: vec![spin], ..Processors::default() };
+            outcome.processors = Some(processors);
+        }
+        let took = trial.start_delay + outcome.took.max(trial.duration) + trial.timeout;
+        self.spent.set(self.spent.get() + took);
         Ok(outcome)
     }
 }

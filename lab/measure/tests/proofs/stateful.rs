@@ -116,6 +116,18 @@ fn a_disturbed_filling_is_tried_again_on_an_empty_table() {
 }
 
 #[test]
+fn a_filling_beside_others_is_tried_again_on_an_empty_table_and_then_refused() {
+    let (model, mut clear) = nat(100_000, 250_000);
+    let mut model = Model { taken: Box::new(|_| true), ..model };
+    let memory = model.memory.clone();
+    let ended = run(&mut model, strict(1), |r| {
+        Established::make(r, &Connections, &mut clear, 10_000, 100_000, Duration::ZERO).map(|_| ())
+    });
+    assert!(ended.unwrap_err().is_refusal());
+    assert_eq!((model.trials.len(), memory.borrow().cleared), (3, 3));
+}
+
+#[test]
 fn disturbed_learning_is_tried_again_on_an_empty_table() {
     let (model, mut clear) = nat(8_192, 50_000);
     let mut model = Model { disturbed: [1].into(), ..model };

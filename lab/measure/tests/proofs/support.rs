@@ -1,6 +1,8 @@
 //! What the proofs share: streams, traffic, a journal that keeps all, time that passes at once.
 
+use std::cell::Cell;
 use std::io;
+use std::rc::Rc;
 use std::time::Duration;
 
 use shoal_lab_measure::{
@@ -83,17 +85,24 @@ impl Journal for Kept {
     }
 }
 
-/// Passes when it is waited for.
+/// Passes when it is waited for, and while trials of a [`Model`] run.
 #[derive(Default)]
-pub struct NoTime(pub Duration);
+pub struct NoTime {
+    pub waited: Duration,
+    pub spent: Rc<Cell<Duration>>,
+}
 
 impl Time for NoTime {
     fn now(&self) -> f64 {
-        self.0.as_secs_f64()
+        self.passed().as_secs_f64()
+    }
+
+    fn passed(&self) -> Duration {
+        self.waited + self.spent.get()
     }
 
     fn rest(&mut self, length: Duration) {
-        self.0 += length;
+        self.waited += length;
     }
 }
 
@@ -117,7 +126,8 @@ pub fn strict(runs: u32) -> Conduct {
 
 /// Runs `test` over `model` and gives what it gave, and the journal.
 pub fn over<T>(model: &mut Model, conduct: Conduct, test: impl FnOnce(&mut Runner<'_>) -> T) -> (T, Kept) {
-    let (mut kept, mut time) = (Kept::default(), NoTime::default());
+    let spent = model.spent.clone();
+    let (mut kept, mut time) = (Kept::default(), NoTime { spent, ..NoTime::default() });
     let value = {
         let mut runner = Runner::new(model, &mut kept, &mut time, case(), conduct).unwrap();
         test(&mut runner)

@@ -11,7 +11,7 @@ use crate::results::trust_word;
 /// How much a mark takes from a figure: class of its colour.
 const fn weight(trust: Trust) -> &'static str {
     match trust {
-        Trust::Invalid | Trust::Disturbed => "bad",
+        Trust::Invalid | Trust::Disturbed | Trust::Refused => "bad",
         Trust::TesterBound | Trust::Ceiling | Trust::SharedCore => "warn",
         Trust::VirtualLink | Trust::FewRuns | Trust::ShortTrials => "mild",
     }
@@ -22,6 +22,7 @@ pub const fn name(trust: Trust) -> &'static str {
     match trust {
         Trust::TesterBound => "tester-bound",
         Trust::Disturbed => "disturbed",
+        Trust::Refused => "refused",
         Trust::Invalid => "invalid trials",
         Trust::VirtualLink => "virtual link",
         Trust::FewRuns => "n < 20",
@@ -39,6 +40,9 @@ pub const fn meaning(trust: Trust) -> &'static str {
         }
         Trust::Disturbed => {
             "Something else took the processor during trials, more often than they could be tried again."
+        }
+        Trust::Refused => {
+            "There is no figure: other processes had the processors of tester or device each time it was tried."
         }
         Trust::Invalid => {
             "Some trials were invalid: frames were lost by the tester, corrupt, or of an earlier trial."

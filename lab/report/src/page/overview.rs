@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use shoal_lab_plan::{Trust, Verdict};
+use shoal_lab_plan::{TrialLine, Trust, Verdict};
 
 use super::view::{View, circumstances, frame_label};
 use super::{badge, escape};
@@ -66,8 +66,9 @@ fn list(words: &BTreeSet<String>) -> String {
 }
 
 fn sentences(view: &View<'_>) -> Vec<String> {
-    let duts: BTreeSet<String> = view.rows().map(|p| p.row.dut.clone()).collect();
-    let tests: BTreeSet<String> = view.rows().map(|p| p.row.test.clone()).collect();
+    let told = || view.rows().filter(|p| !p.row.trust.contains(&Trust::Refused));
+    let duts: BTreeSet<String> = told().map(|p| p.row.dut.clone()).collect();
+    let tests: BTreeSet<String> = told().map(|p| p.row.test.clone()).collect();
     let mut out = Vec::new();
     if duts.is_empty() {
         out.push("There is <strong>no result</strong> in what was read.".into());
@@ -135,7 +136,10 @@ fn trust(view: &View<'_>) -> String {
         marks.insert(Trust::FewRuns);
     }
     let host_is_small = view.results.iter().any(|r| (1..4).contains(&r.record.host.processors));
-    let judgement = if marks.contains(&Trust::Invalid) || marks.contains(&Trust::Disturbed) {
+    let judgement = if marks.contains(&Trust::Refused) {
+        "Others had the processors: what is listed as refused below was not measured. Read other figures of the same hour as \
+         indications only."
+    } else if marks.contains(&Trust::Invalid) || marks.contains(&Trust::Disturbed) {
         "Read these figures as indications only: some trials went wrong in ways that could not be repaired."
     } else if host_is_small || marks.contains(&Trust::SharedCore) {
         "Good for shapes, ratios and regressions on this machine. Absolute figures say little about another one: \
@@ -181,9 +185,19 @@ fn trial_counts(results: &Results) -> String {
     let [pass, fail, limit, disturbed, invalid] = counts;
     format!(
         "<p>Of {} trials {pass} passed, {fail} lost frames, {limit} were beyond the tester, {disturbed} were disturbed and \
-         {invalid} invalid. All are kept.</p>",
-        results.trials.len()
+         {invalid} invalid. All are kept.{}</p>",
+        results.trials.len(),
+        taken(&results.trials)
     )
+}
+
+/// What others took of the processors in the trial in which it was most.
+fn taken(trials: &[TrialLine]) -> String {
+    let looked = trials.iter().filter_map(|t| t.outcome.processors.as_ref());
+    let Some(worst) = looked.max_by(|a, b| a.taken().total_cmp(&b.taken())) else { return String::new() };
+    let share = format!("{:.1}", 100.0 * worst.taken());
+    let named = if worst.taken() > 0.0 { format!(" ({})", escape(&worst.words())) } else { String::new() };
+    format!(" Others took at most {share} % of a processor from tester or device{named}.")
 }
 
 fn missing(view: &View<'_>) -> String {
@@ -198,6 +212,11 @@ fn missing(view: &View<'_>) -> String {
                     escape(why)
                 );
             }
+        }
+        for row in results.rows.iter().filter(|r| r.trust.contains(&Trust::Refused)) {
+            let (what, why) = (format!("{} with {}", row.dut, row.test), escape(&row.note));
+            let how = escape(&circumstances(row));
+            let _ = write!(items, "<li><strong>{}</strong>, {how}: {why}</li>", escape(&what));
         }
         for remark in results.warnings.iter().chain(&results.record.notes) {
             let _ = write!(items, "<li>{}</li>", escape(remark));

@@ -107,6 +107,7 @@ pub const fn trust_word(trust: Trust) -> &'static str {
     match trust {
         Trust::TesterBound => "tester-bound",
         Trust::Disturbed => "disturbed",
+        Trust::Refused => "refused",
         Trust::Invalid => "invalid",
         Trust::VirtualLink => "virtual-link",
         Trust::FewRuns => "few-runs",

@@ -1,6 +1,6 @@
 //! One line a trial.
 
-use super::{State, TrialRow, short, time};
+use super::{State, TrialRow, short};
 
 /// One line a trial.
 #[derive(Debug, Default)]
@@ -11,7 +11,7 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn case(&mut self, state: &State) {
         let (number, of) = state.cases;
-        say!("\n[{number}/{of}] {}: {}   ({} left)", state.test, state.case, time(state.left()));
+        say!("\n[{number}/{of}] {}: {}   ({})", state.test, state.case, state.left());
         self.headed = false;
     }
 
@@ -35,7 +35,7 @@ impl Lines {
             row.step,
             short(row.rate),
             row.sent,
-            row.sent.saturating_sub(row.received),
+            row.lost,
             row.verdict
         );
     }

@@ -11,7 +11,7 @@ use ratatui::style::{Color, Style, Stylize as _};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, Gauge, Paragraph, Row, Sparkline, Table};
 
-use super::{State, TrialRow, short, time};
+use super::{State, TrialRow, short};
 
 /// The terminal, taken over until this is dropped.
 pub(super) struct Screen {
@@ -73,7 +73,7 @@ fn draw(frame: &mut Frame<'_>, state: &State) {
 
     let spent = state.began.elapsed().as_secs_f64();
     let all = state.estimate.as_secs_f64().max(spent).max(1.0);
-    let label = format!("case {} of {}, {} left", state.cases.0, state.cases.1, time(state.left()));
+    let label = format!("case {} of {}, {}", state.cases.0, state.cases.1, state.left());
     frame.render_widget(
         Gauge::default().ratio((spent / all).clamp(0.0, 1.0)).label(label).gauge_style(Color::Blue),
         bar,
@@ -102,7 +102,7 @@ fn trials(rows: &[TrialRow]) -> Table<'_> {
             Cell::from(row.step.to_string()),
             Cell::from(short(row.rate)),
             Cell::from(row.sent.to_string()),
-            Cell::from(row.sent.saturating_sub(row.received).to_string()),
+            Cell::from(row.lost.to_string()),
             Cell::from(row.stalls.to_string()),
             Cell::from(bracket),
             Cell::from(row.verdict.clone()),
@@ -127,10 +127,12 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
+    use shoal_lab_measure::Estimate;
+
     use super::*;
 
     fn state() -> State {
-        let mut state = State::new(Duration::from_mins(10));
+        let mut state = State::new(Estimate { trials: 100, time: Duration::from_mins(10) });
         state.test = "throughput".into();
         state.case = "shoal, ip4 64 B bi".into();
         state.cases = (1, 3);
@@ -140,7 +142,7 @@ mod tests {
             step: 4,
             rate: 4_712_345.0,
             sent: 9_424_690,
-            received: 9_424_000,
+            lost: 690,
             verdict: "lost 0.01 %".into(),
             passed: false,
             bracket: Some((4_000_000, 4_712_345)),

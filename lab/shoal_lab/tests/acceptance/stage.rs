@@ -193,6 +193,10 @@ impl Time for NoTime {
         self.0.as_secs_f64()
     }
 
+    fn passed(&self) -> Duration {
+        self.0
+    }
+
     fn rest(&mut self, length: Duration) {
         self.0 += length;
     }

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use shoal_lab_plan::{
-    Counts, Delays, Learnt, Link, Outcome, Pace, Stamps, StreamOutcome, Tester, TesterError, TesterFacts,
-    Trial, Watch,
+    CoreUse, Counts, Delays, Learnt, Link, Outcome, Pace, Processors, Stamps, StreamOutcome, Tester,
+    TesterError, TesterFacts, Trial, Watch,
 };
 use shoal_lab_siitperf::{Finished, Options, Program, run};
 
@@ -67,6 +67,8 @@ pub struct StandIn {
     /// Delays that are reported, of streams that are stamped.
     pub delays: Delays,
     pub fail: bool,
+    /// Others take this share of the tester's processor.
+    pub taken: f64,
 }
 
 impl StandIn {
@@ -78,6 +80,7 @@ impl StandIn {
             learn: u64::MAX,
             delays: Delays::default(),
             fail: false,
+            taken: 0.0,
         }
     }
 }
@@ -118,6 +121,10 @@ impl Tester for StandIn {
             learnt: trial
                 .learn
                 .map(|(_, most)| Learnt { tuples: self.learn.min(most.into()), ..Learnt::default() }),
+            processors: Some(Processors {
+                cores: vec![CoreUse { others: self.taken, ..CoreUse::default() }],
+                ..Processors::default()
+            }),
             ..Outcome::default()
         })
     }

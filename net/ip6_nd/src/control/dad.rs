@@ -237,7 +237,7 @@ impl Nd {
         let (name, address) = (self.name(key.0), key.1);
         match was {
             AddressState::Tentative => {
-                self.say(format!("{name}: address {address} is not used, {mac} has it"))
+                self.say(format!("{name}: address {address} is not used, {mac} has it"));
             }
             AddressState::Duplicate => {}
             AddressState::Ours => self.say(format!("{name}: {mac} uses our address {address}, too")),
