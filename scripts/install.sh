@@ -64,6 +64,7 @@ install -m 644 plugin/include/shoal_plugin.h "$DESTDIR$PREFIX/include/shoal_plug
 install -m 644 plugin/examples/c/mark.c plugin/examples/c/Makefile "$doc/examples/plugin/c"
 install -m 644 plugin/examples/rust/src/lib.rs "$doc/examples/plugin/rust/src"
 page grafana/shoal.json shoal/grafana shoal.json
+page prometheus/shoal.rules.yml shoal/prometheus shoal.rules.yml
 for file in share/man/man*/*; do
   name=${file##*/}
   # Of what is not installed, no page.

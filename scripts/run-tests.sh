@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 logs=target/test-logs
 test=(rules+programs compile,unit,doc+papi,netns)
-rest=(dpdk-build clippy,dpdk,deny+guests,govpp,vpp-suite lab)
+rest=(dpdk-build clippy,dpdk,deny+guests,packages,govpp,vpp-suite lab)
 rm -rf "$logs/results"
 mkdir -p "$logs/results"
 begun=$SECONDS
@@ -203,6 +203,12 @@ stage_papi() {
 stage_govpp() {
   run govpp 900 scripts/govpp.sh
   lines govpp
+}
+
+# Debian's packages of the programs that tests start, in a root of their own, and the container image of them.
+stage_packages() {
+  run packages 900 bash -c 'code=0; for test in run image; do tests/packages/$test.sh || code=1; done; exit $code'
+  lines packages
 }
 
 # A sample of VPP's own tests, where they are.

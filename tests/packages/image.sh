@@ -69,12 +69,14 @@ until forwards || [ "$SECONDS" -ge "$until_up" ]; do :; done
 if ip netns exec "$a" ping -c 20 -i 0.05 -W 1 10.0.2.2 >"$work/ping" 2>&1; then ok forwards; else fail forwards "$(tail -n 2 "$work/ping") $(ctl show interface)"; fi
 
 # What is saved is there after a restart of the container, and it ends in time.
+ctl loopback create-interface >/dev/null
+ctl set interface ip address loop0 10.0.9.1/24
 out=$(ctl write)
 begun=$SECONDS
 "${podman[@]}" stop -t 10 "$name" >/dev/null 2>&1
 if [ $((SECONDS - begun)) -lt 8 ]; then ok stop; else fail stop "it took $((SECONDS - begun)) seconds"; fi
 "${podman[@]}" start "$name" >/dev/null 2>&1
 until_up=$((SECONDS + 20))
-until [[ $(ctl show running-config) == *10.0.1.1/24* ]] || [ "$SECONDS" -ge "$until_up" ]; do sleep 0.2; done
-if [[ $(ctl show running-config) == *10.0.1.1/24* ]]; then ok keeps-configuration; else fail keeps-configuration "$out; $(ctl show running-config | head -n 5)"; fi
+until [[ $(ctl show running-config) == *10.0.9.1/24* ]] || [ "$SECONDS" -ge "$until_up" ]; do sleep 0.2; done
+if [[ $(ctl show running-config) == *10.0.9.1/24* ]]; then ok keeps-configuration; else fail keeps-configuration "$out; $(ctl show running-config | head -n 5)"; fi
 exit "$failed"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The packages in a bare Debian, with a systemd of its own in a container without a network: installed, started, configured,
 # crashed, upgraded, downgraded, removed and purged. Needs root, and Debian's debhelper, mmdebstrap and systemd-container.
-# BUILT is the folder of the programs, as of scripts/deb.sh. KEEP=1 leaves the root and the log in target/packages-test.
+# BUILT is the folder of the programs, as of scripts/deb.sh. KEEP=1 leaves the root in target/packages-test.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 : "${BUILT:=target/debug}"

@@ -47,7 +47,8 @@ pub fn violations(file: &str, text: &str) -> Vec<String> {
 
 /// Every such word in the comments of a Rust file or a shell script, outside of their code.
 pub fn comment_violations(file: &str, text: &str) -> Vec<String> {
-    let marker = if Path::new(file).extension().is_some_and(|extension| extension == "rs") { "//" } else { "#" };
+    let marker =
+        if Path::new(file).extension().is_some_and(|extension| extension == "rs") { "//" } else { "#" };
     violations(file, &comments(text, marker))
 }
 

@@ -23,6 +23,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 pub mod api;
 pub mod cli;
+mod json;
 mod lines;
 mod running;
 
@@ -148,6 +149,7 @@ struct State {
     classes: BTreeMap<String, Class>,
     flows: BTreeMap<String, Flow>,
     stderr: bool,
+    json: bool,
     syslog: Option<UnixDatagram>,
     file: Option<File>,
 }
@@ -223,6 +225,7 @@ impl Log {
             classes: logging.classes.iter().map(class).collect(),
             flows: BTreeMap::new(),
             stderr,
+            json: logging.json,
             syslog: if syslog { syslog_socket() } else { None },
             file: None,
         };
@@ -352,10 +355,15 @@ impl State {
     fn put(&mut self, line: Line, keep: bool, send: bool) {
         // Where a message cannot be written, no other log is left.
         if keep && self.stderr {
-            let _ = writeln!(std::io::stderr(), "{:<8} {:<12} {}", line.level.name(), line.class, line.text);
+            let _ = if self.json {
+                std::io::stderr().write_all(json::line(&line).as_bytes())
+            } else {
+                writeln!(std::io::stderr(), "{:<8} {:<12} {}", line.level.name(), line.class, line.text)
+            };
         }
         if keep && let Some(file) = &mut self.file {
-            let _ = file.write_all(line.to_string().as_bytes());
+            let text = if self.json { json::line(&line) } else { line.to_string() };
+            let _ = file.write_all(text.as_bytes());
         }
         if send && let Some(syslog) = &self.syslog {
             let (priority, pid) = (line.level.priority(), std::process::id());
@@ -466,6 +474,7 @@ mod tests {
             level: "notice".into(),
             syslog_level: "warn".into(),
             unthrottle: Duration::from_secs(5),
+            json: false,
             classes: BTreeMap::new(),
         };
         Log::new(&logging, false, false)

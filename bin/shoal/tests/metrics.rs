@@ -125,6 +125,20 @@ fn every_metric_of_the_dashboard_is_there() {
 }
 
 #[test]
+fn every_metric_of_the_alert_rules_is_there() {
+    let router = Router::start();
+    let text = router.get("/metrics");
+    let there = names(&text);
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../share/prometheus/shoal.rules.yml");
+    let rules = std::fs::read_to_string(file).unwrap();
+    let expressions = rules.lines().filter_map(|line| line.trim().strip_prefix("expr: "));
+    let wanted: BTreeSet<_> = expressions.flat_map(mentioned).collect();
+    assert!(wanted.len() > 5, "{wanted:?}");
+    let missing: Vec<_> = wanted.iter().filter(|name| !there.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "{missing:?} are not among {there:?}");
+}
+
+#[test]
 fn the_format_is_that_of_openmetrics() {
     let router = Router::start();
     let text = router.get("/metrics");

@@ -348,5 +348,10 @@ static LOGGING: &[Key] = &[
     ),
     Key::accepted("nthrottle-time", COUNT, "write unthrottle-time", "old spelling of unthrottle-time"),
     Key::accepted("add-to-elog", Kind::Flag, NO_FEATURE, "log into the event log too"),
+    Key::new(
+        "format",
+        Kind::Choice(&["text", "json"]),
+        "lines on standard error and in the file: text, or a JSON object each; default text",
+    ),
     Key::new("class", Kind::Named(CLASS), "one class of messages"),
 ];

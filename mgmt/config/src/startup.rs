@@ -218,6 +218,8 @@ pub struct Logging {
     pub syslog_level: String,
     /// How long a noisy class stays quiet.
     pub unthrottle: Duration,
+    /// Lines on standard error and in the file are JSON objects.
+    pub json: bool,
     /// Classes with settings of their own.
     pub classes: BTreeMap<String, LogClass>,
 }
@@ -367,6 +369,7 @@ fn logging(s: &Settings) -> Logging {
         level: level(s, "default-log-level").unwrap_or_else(|| "notice".into()),
         syslog_level: level(s, "default-syslog-log-level").unwrap_or_else(|| "warn".into()),
         unthrottle: Duration::from_secs(s.u64("unthrottle-time").unwrap_or(5)),
+        json: s.text("format") == Some("json"),
         classes: s.named("class").map(class).collect(),
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
-use shoal_graph::clock::Time;
+use shoal_graph::clock::{Time, tsc_hz};
 use shoal_graph::counter::{Counters, Number, Simple};
 use shoal_graph::{Graph, MAX_THREADS, NodeKind};
 
@@ -58,6 +58,7 @@ pub struct Collector {
     workers: Number,
     vector_rates: Simple,
     loops: Simple,
+    busy: Simple,
     pool: [Number; 3],
     heap: Heap,
     segment: Heap,
@@ -86,6 +87,7 @@ impl Collector {
             workers: counters.gauge("/sys/num_worker_threads")?,
             vector_rates: counters.simple("/sys/vector_rate_per_worker", MAX_THREADS)?,
             loops: counters.simple("/sys/loops_per_worker", MAX_THREADS)?,
+            busy: counters.simple("/sys/busy_microseconds_per_worker", MAX_THREADS)?,
             pool: [gauge("cached")?, gauge("used")?, gauge("available")?],
             heap: Heap::new(counters, "main heap")?,
             segment: Heap::new(counters, "stat segment")?,
@@ -119,16 +121,16 @@ impl Collector {
         let length = threads.iter().map(|t| t.index + 1).max().unwrap_or(1);
         self.vector_rates.ensure(length);
         self.loops.ensure(length);
+        self.busy.ensure(length);
         let counters = graph.graph_counters();
         let (mut sum, mut counted) = (0.0, 0u32);
         for thread in &threads {
             let Some(seen) = self.threads.get_mut(thread.index) else { continue };
             let total = |c: &Simple| internal.iter().map(|&n| c.get(thread.index, n)).sum::<u64>();
-            let new = Seen {
-                calls: total(&counters.calls),
-                vectors: total(&counters.vectors),
-                loops: thread.load().loops,
-            };
+            let load = thread.load();
+            set(&self.busy, thread.index, (load.busy as f64 / tsc_hz() * 1e6) as u64);
+            let new =
+                Seen { calls: total(&counters.calls), vectors: total(&counters.vectors), loops: load.loops };
             // A smaller number is one that was cleared in between.
             let since = |new: u64, old: u64| new.checked_sub(old).unwrap_or(new) as f64;
             let calls = since(new.calls, seen.calls);

@@ -127,6 +127,7 @@ mod tests {
             level: "notice".into(),
             syslog_level: "warn".into(),
             unthrottle: std::time::Duration::from_secs(5),
+            json: false,
             classes: std::collections::BTreeMap::new(),
         };
         let log = Arc::new(Log::new(&logging, false, false));

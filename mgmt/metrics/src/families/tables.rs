@@ -87,5 +87,12 @@ pub(super) const THREADS: &[(&str, &str, &str)] = &[
     ("/sys/loops_per_worker", "thread_loops_per_second", "Turns of a thread's loop per second"),
 ];
 
+/// Tables by thread that only grow.
+pub(super) const THREAD_TOTALS: &[(&str, &str, &str)] = &[(
+    "/sys/busy_microseconds_per_worker",
+    "thread_busy_microseconds",
+    "Time that a thread had packets in hand",
+)];
+
 /// Beginnings of what has families of its own.
 pub(super) const PATHS: &[&str] = &["/err/", "/node/errors", "/mem/", "/buffer-pools/"];

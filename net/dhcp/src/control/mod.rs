@@ -156,7 +156,7 @@ impl Dhcp {
         let Some(udp) = read_udp(&heard.packet) else { return };
         match udp.source {
             IpAddr::V4(source) if heard.to == ArrivalPort::Client => {
-                self.answer_to_client(heard, source, udp.data)
+                self.answer_to_client(heard, source, udp.data);
             }
             IpAddr::V4(source) => self.relay4(heard, source, udp.data),
             IpAddr::V6(source)
