@@ -140,19 +140,17 @@ expect run-vpp 'api.sock' inside ls /run/vpp/
 expect socket-group 'shoal' inside stat -c %G /run/shoal/cli.sock
 inside ip link set pk1 up
 commit() { inside bash -c 'shoalctl -f -' <<<"$1"; }
-out=$(commit "configure
-create host-interface name pk1
-set interface ip address host-pk1 192.0.2.1/24
-set interface state host-pk1 up
+out=$(commit "configure create host-interface name pk1
+configure set interface ip address host-pk1 192.0.2.1/24
+configure set interface state host-pk1 up
 commit comment first")
 if wait_for 10 ping -c 1 -W 1 -I pk0 192.0.2.1; then ok configured; else fail configured "no answer to ping; $out"; fi
 expect revision 'first' inside shoalctl show configuration revisions
 
 # --- A crash inside the window of a commit that is to be confirmed: the configuration before it is back.
-commit "configure
-set interface ip address del host-pk1 192.0.2.1/24
-commit confirm 5" >/dev/null
-! ping -c 1 -W 1 -I pk0 192.0.2.1 >/dev/null 2>&1 || fail cut "the address still answers"
+out=$(commit "configure set interface ip address del host-pk1 192.0.2.1/24
+commit confirm 5")
+! ping -c 1 -W 1 -I pk0 192.0.2.1 >/dev/null 2>&1 || fail cut "the address still answers: $out"
 before=$(shoal_pid)
 inside kill -KILL "$before"
 if wait_for 15 ping -c 1 -W 1 -I pk0 192.0.2.1 && [ "$(shoal_pid)" != "$before" ]; then ok crash-in-window; else fail crash-in-window "$(state shoal) $(shoal_pid)"; fi

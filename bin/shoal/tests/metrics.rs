@@ -45,7 +45,7 @@ impl Router {
             .spawn()
             .unwrap();
         let router = Router { child, address, folder };
-        Router::until(|| router.get("/metrics").contains("interface=\"loop0\""));
+        Router::until(|| router.get("/metrics").contains("description=\"a"));
         router
     }
 

@@ -368,8 +368,8 @@ fn what_is_no_message_is_counted_and_not_answered() {
 fn what_takes_its_time_is_given_up_when_its_client_goes() {
     let mut router = with_client(|socket| {
         let (mut one, mut other) = (Client::connect(&socket), Client::connect(&socket));
-        let forever = one.number("forever");
-        one.request(forever, 1, &[]);
+        let endless = one.number("endless_reply");
+        one.request(endless, 1, &[]);
         // Others are served.
         other.ping(1);
     });
