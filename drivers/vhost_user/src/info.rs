@@ -4,7 +4,7 @@ use shoal_interface::SwIfIndex;
 
 use crate::CreateVhost;
 use crate::features::Features;
-use crate::memory::RegionSaid;
+use crate::memory::RegionDescription;
 use crate::vring::Desc;
 
 /// How much is read of a ring.
@@ -46,7 +46,7 @@ pub struct VhostInfo {
     /// What was negotiated of the protocol.
     pub protocol: Features,
     /// The guest's memory, and the number each descriptor had.
-    pub regions: Vec<(RegionSaid, i32)>,
+    pub regions: Vec<(RegionDescription, i32)>,
     /// The rings that were set up.
     pub rings: Vec<RingInfo>,
 }

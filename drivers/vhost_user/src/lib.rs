@@ -45,7 +45,7 @@ pub use control::Vhosts;
 pub use error::Error;
 pub use features::{FEATURES, Features, PROTOCOL};
 pub use info::{Detail, RingInfo, VhostInfo};
-pub use memory::{GuestMemory, MemoryError, Piece, RegionSaid, Trust};
+pub use memory::{GuestMemory, MemoryError, Piece, RegionDescription, Trust};
 pub use proto::{Answer, HEADER_BYTES, Header, MOST_BYTES, Malformed, Message};
 pub use queue::{FoundPackets, Progress, Queue, Reader, Refusal, RingFault, Sender};
 pub use session::{Fault, Gate, MOST_PAIRS, MOST_RINGS, Ring, Rings, Session};

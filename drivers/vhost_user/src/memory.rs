@@ -23,7 +23,7 @@ pub enum Trust {
 
 /// A region as the front end describes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RegionSaid {
+pub struct RegionDescription {
     /// Where the guest sees it.
     pub guest: u64,
     /// Bytes.
@@ -71,12 +71,17 @@ pub enum MemoryError {
 struct Region {
     mapping: Arc<Mapping>,
     len: usize,
-    said: RegionSaid,
+    said: RegionDescription,
     fd: i32,
 }
 
 impl Region {
-    fn open(number: usize, said: RegionSaid, fd: BorrowedFd<'_>, trust: Trust) -> Result<Self, MemoryError> {
+    fn open(
+        number: usize,
+        said: RegionDescription,
+        fd: BorrowedFd<'_>,
+        trust: Trust,
+    ) -> Result<Self, MemoryError> {
         let place = |rule| Err(MemoryError::Place(number, rule));
         let Ok(len) = usize::try_from(said.size) else { return place("too large") };
         if len == 0
@@ -129,11 +134,11 @@ impl GuestMemory {
     ///
     /// # Errors
     /// A region is not all there, could be taken away, or overlaps another.
-    pub fn open(said: &[RegionSaid], fds: &[impl AsFd], trust: Trust) -> Result<Self, MemoryError> {
+    pub fn open(said: &[RegionDescription], fds: &[impl AsFd], trust: Trust) -> Result<Self, MemoryError> {
         let mut regions: Vec<Region> = Vec::new();
         for (number, (said, fd)) in said.iter().zip(fds).enumerate() {
             let region = Region::open(number, *said, fd.as_fd(), trust)?;
-            let both = |other: &RegionSaid| {
+            let both = |other: &RegionDescription| {
                 overlap(said.guest, said.size, other.guest, other.size)
                     || overlap(said.user, said.size, other.user, other.size)
             };
@@ -148,7 +153,7 @@ impl GuestMemory {
     }
 
     /// What the front end announced of each region, and its descriptor's number when it came.
-    pub fn regions(&self) -> impl Iterator<Item = (RegionSaid, i32)> + '_ {
+    pub fn regions(&self) -> impl Iterator<Item = (RegionDescription, i32)> + '_ {
         self.regions.iter().map(|r| (r.said, r.fd))
     }
 
@@ -219,13 +224,13 @@ mod tests {
         fd
     }
 
-    fn open(said: &[RegionSaid], trust: Trust) -> Result<GuestMemory, MemoryError> {
+    fn open(said: &[RegionDescription], trust: Trust) -> Result<GuestMemory, MemoryError> {
         let fds: Vec<_> = said.iter().map(|_| memfd(16_384, MemfdFlags::ALLOW_SEALING)).collect();
         GuestMemory::open(said, &fds, trust)
     }
 
-    fn said(guest: u64, size: u64, user: u64, offset: u64) -> RegionSaid {
-        RegionSaid { guest, size, user, offset }
+    fn said(guest: u64, size: u64, user: u64, offset: u64) -> RegionDescription {
+        RegionDescription { guest, size, user, offset }
     }
 
     #[test]

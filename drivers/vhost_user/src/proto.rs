@@ -3,7 +3,7 @@
 //! A message is a header of three words (request, flags, bytes that follow), its body, and descriptors beside it. All
 //! numbers are in the machine's order, which is little-endian here.
 
-use crate::memory::{MOST_REGIONS, RegionSaid};
+use crate::memory::{MOST_REGIONS, RegionDescription};
 use crate::vring::VringPlace;
 
 /// Bytes of a header.
@@ -68,7 +68,7 @@ pub enum Message {
     /// Ends, in the words of old front ends.
     ResetOwner,
     /// Gives the guest's memory; a descriptor for each region.
-    SetMemTable(Vec<RegionSaid>),
+    SetMemTable(Vec<RegionDescription>),
     /// Gives a ring's size.
     SetVringNum(u32, u32),
     /// Gives a ring's place.
@@ -193,7 +193,7 @@ impl Body<'_> {
         Ok(word as u32 & 0xff)
     }
 
-    fn memory(&self) -> Result<Vec<RegionSaid>, Malformed> {
+    fn memory(&self) -> Result<Vec<RegionDescription>, Malformed> {
         let Some((head, rest)) = self.bytes.split_first_chunk::<8>() else {
             return Err(Malformed::Size(self.name, self.bytes.len(), 8 + REGION_BYTES));
         };
@@ -211,7 +211,7 @@ impl Body<'_> {
         let region = |bytes: &[u8; REGION_BYTES]| {
             let (words, _) = bytes.as_chunks::<8>();
             let at = |i: usize| words.get(i).map_or(0, |w| u64::from_le_bytes(*w));
-            RegionSaid { guest: at(0), size: at(1), user: at(2), offset: at(3) }
+            RegionDescription { guest: at(0), size: at(1), user: at(2), offset: at(3) }
         };
         Ok(chunks.iter().take(regions).map(region).collect())
     }
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(decode(9, &[3, 0x1000, 0x2000, 0x3000, 0], 0), Message::SetVringAddr(3, place));
         assert_eq!(decode(12, &[5], 1), Message::SetVringKick(5));
         assert_eq!(decode(13, &[5 | 256], 0), Message::SetVringCall(5));
-        let region = RegionSaid { guest: 1, size: 2, user: 3, offset: 4 };
+        let region = RegionDescription { guest: 1, size: 2, user: 3, offset: 4 };
         assert_eq!(decode(5, &[1, 1, 2, 3, 4], 1), Message::SetMemTable(vec![region]));
         assert_eq!(decode(5, &[1, 1, 2, 3, 4, 0, 0, 0, 0], 1), Message::SetMemTable(vec![region]));
     }

@@ -7,7 +7,7 @@ use shoal_graph::QueueInfo;
 use shoal_interface::TxQueueInfo;
 
 use crate::features::{FEATURES, Features, PROTOCOL};
-use crate::{Desc, RegionSaid, RingInfo, VhostInfo};
+use crate::{Desc, RegionDescription, RingInfo, VhostInfo};
 
 #[derive(Serialize)]
 #[serde(transparent)]
@@ -139,8 +139,8 @@ impl Row {
     }
 }
 
-impl From<(RegionSaid, i32)> for Region {
-    fn from((said, fd): (RegionSaid, i32)) -> Self {
+impl From<(RegionDescription, i32)> for Region {
+    fn from((said, fd): (RegionDescription, i32)) -> Self {
         Region { fd, guest: said.guest, size: said.size, user: said.user, offset: said.offset }
     }
 }

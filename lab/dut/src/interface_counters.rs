@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::device_environment::Namespace;
 use crate::error::SetupError;
-use crate::stand::Namespace;
 
 /// Name in the record and place in `stats64`.
 const COUNTED: [(&str, &str, &str); 8] = [

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use shoal_lab_plan::{Family, Forwarding, Nat, Scenario, Side};
 
+use crate::device_environment::Namespace;
 use crate::line::Line;
 use crate::routes::{Route, extra, side, taken};
-use crate::stand::Namespace;
 use crate::wires::{mac, name};
 
 /// What Linux does between the ports.

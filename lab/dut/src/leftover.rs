@@ -76,7 +76,7 @@ mod tests {
     use crate::cleaner::JOURNAL;
 
     /// Ids are 22 bits long at most (PID_MAX_LIMIT), so no process has this one.
-    const NOBODY: u32 = 4_194_400;
+    const UNUSED_PID: u32 = 4_194_400;
 
     fn settings(folder: PathBuf) -> Settings {
         Settings { prefix: "slldutleft".to_owned(), folder, ..Settings::default() }
@@ -98,7 +98,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         let mine = root.path().join(format!("slldutleft-{}-0", std::process::id()));
         fs::create_dir(&mine).unwrap();
-        let dead = root.path().join(format!("slldutleft-{NOBODY}-0"));
+        let dead = root.path().join(format!("slldutleft-{UNUSED_PID}-0"));
         fs::create_dir(&dead).unwrap();
         fs::write(
             dead.join(JOURNAL),
@@ -106,7 +106,7 @@ mod tests {
         )
         .unwrap();
         let swept = sweep(&settings);
-        assert_eq!(swept.folders, [format!("slldutleft-{NOBODY}-0")]);
+        assert_eq!(swept.folders, [format!("slldutleft-{UNUSED_PID}-0")]);
         assert!(swept.left.is_empty(), "{swept:?}");
         assert!(!file.exists() && !dead.exists() && mine.exists());
     }

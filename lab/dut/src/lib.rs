@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod cleaner;
+mod device_environment;
 mod dpdk;
 mod error;
 mod interface_counters;
@@ -47,7 +48,6 @@ mod settings;
 mod shoal;
 mod shoal_config;
 mod softnet;
-mod stand;
 mod testpmd;
 mod user_space;
 mod vpp;

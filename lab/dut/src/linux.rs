@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use shoal_lab_plan::{Described, Device, DeviceError, Ports, Reset, Scenario};
 
 use crate::cleaner::Undo;
+use crate::device_environment::{DeviceEnvironment, need_namespaces};
 use crate::error::SetupError;
 use crate::interface_counters;
 use crate::kernel::{Role, SESSIONS, batch, forget_addresses, nat_rules, neighbours, pool, set_up, trial};
@@ -15,7 +16,6 @@ use crate::proc_stat::softirq_time;
 use crate::program::{find, need};
 use crate::settings::Settings;
 use crate::softnet;
-use crate::stand::{Stand, need_namespaces};
 use crate::wires::{Wires, kind_of};
 
 /// How long a million routes may take.
@@ -36,7 +36,7 @@ pub(crate) struct Linux {
 struct Running {
     scenario: Scenario,
     wires: Wires,
-    stand: Stand,
+    stand: DeviceEnvironment,
     workers: u16,
 }
 
@@ -46,7 +46,7 @@ impl Linux {
     }
 
     fn set_up(&self, scenario: &Scenario, transport: &str) -> Result<(Running, Ports), SetupError> {
-        let mut stand = Stand::begin(&self.settings)?;
+        let mut stand = DeviceEnvironment::begin(&self.settings)?;
         stand.record.version = version(self.role);
         let wires = Wires::make(&mut stand, scenario, kind_of(transport))?;
         let at = wires.device.clone();
@@ -104,7 +104,7 @@ impl Device for Linux {
         need_namespaces()?;
         need(self.role.programs())?;
         // Not every kernel has everything, and without modules nothing can be added: it is tried.
-        let mut stand = Stand::begin(&self.settings).map_err(|e| e.to_string())?;
+        let mut stand = DeviceEnvironment::begin(&self.settings).map_err(|e| e.to_string())?;
         let tried = stand.namespace('t').and_then(|at| stand.run(&trial(self.role, &at)));
         stand.end();
         tried.map(drop).map_err(|why| format!("this kernel cannot {able} this way: {why}"))
@@ -153,7 +153,7 @@ impl Device for Linux {
     fn reset(&mut self, kind: Reset) -> Result<(), DeviceError> {
         let (died, role) = (self.died(), self.role);
         let cannot = match kind {
-            Reset::Restart | Reset::Crash => Some("be started anew: it is this machine's kernel"),
+            Reset::Restart | Reset::Crash => Some("be restarted: it is this machine's kernel"),
             Reset::Reload if !role.tracks() => Some("read its configuration again: it has no file of it"),
             Reset::Flush if role == Role::Route => Some("forget sessions or addresses: it has none"),
             Reset::Flush if role.tracks() && find("conntrack").is_none() => {
@@ -226,7 +226,7 @@ impl Running {
 }
 
 /// All routes by one process.
-fn load_routes(stand: &mut Stand, wires: &Wires, scenario: &Scenario) -> Result<(), SetupError> {
+fn load_routes(stand: &mut DeviceEnvironment, wires: &Wires, scenario: &Scenario) -> Result<(), SetupError> {
     let text = batch(scenario);
     if text.is_empty() {
         return Ok(());
@@ -242,7 +242,7 @@ fn load_routes(stand: &mut Stand, wires: &Wires, scenario: &Scenario) -> Result<
 const MOST_SESSIONS: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
 
 /// Room for more sessions while the device runs, where this process may say so, and sizes and timeouts for the record.
-fn table(stand: &mut Stand, wires: &Wires) -> Result<(), SetupError> {
+fn table(stand: &mut DeviceEnvironment, wires: &Wires) -> Result<(), SetupError> {
     let was = fs::read_to_string(MOST_SESSIONS).unwrap_or_default();
     if was.trim().parse().is_ok_and(|n: u32| n < SESSIONS) {
         stand.undo(Undo::Setting { path: MOST_SESSIONS.into(), was: was.trim().to_owned() })?;

@@ -78,7 +78,7 @@ impl Adapter for Ovs {
             return Err(format!("{SCHEMA} is missing: apt install --reinstall openvswitch-switch"));
         }
         need(&[("taskset", "util-linux")])?;
-        crate::stand::need_namespaces()
+        crate::device_environment::need_namespaces()
     }
 
     fn transports(&self) -> Vec<&'static str> {

@@ -14,10 +14,10 @@ use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns};
 use nix::unistd::Pid;
 use shoal_lab_plan::{Family, Forwarding, Scenario, Side};
 
+use crate::device_environment::{DeviceEnvironment, Namespace};
 use crate::error::SetupError;
 use crate::routes::side;
 use crate::softnet;
-use crate::stand::{Namespace, Stand};
 use crate::wires::{Wires, device_mac, mac, name};
 
 /// The port of the probe's datagrams, at both ends.
@@ -45,7 +45,7 @@ pub(crate) struct Passed {
 /// Probes a device on `wires`, and records what passed and on which processors the kernel worked. `rewrites`: the device
 /// has MACs of its own. An error if nothing passes in some direction.
 pub(crate) fn probe(
-    stand: &mut Stand,
+    stand: &mut DeviceEnvironment,
     wires: &Wires,
     scenario: &Scenario,
     rewrites: bool,

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use shoal_lab_plan::{Attachment, Described, Device, DeviceError, Port, Ports, Reset, Scenario, Side};
 
+use crate::device_environment::DeviceEnvironment;
 use crate::error::SetupError;
 use crate::probe::probe;
 use crate::proc_stat::process_time;
 use crate::process::Process;
 use crate::registry::{check_transport, not_started};
 use crate::settings::{Settings, list};
-use crate::stand::Stand;
 use crate::wires::{Kind, Wires, device_mac};
 
 /// A device that is a program.
@@ -60,7 +60,7 @@ pub(crate) struct Ground {
     /// None with memif.
     pub wires: Option<Wires>,
     /// Folder, record, cleaner.
-    pub stand: Stand,
+    pub stand: DeviceEnvironment,
 }
 
 impl Ground {
@@ -125,7 +125,7 @@ impl<A: Adapter> UserSpace<A> {
     }
 
     fn set_up(&self, scenario: &Scenario, transport: &str) -> Result<Ground, SetupError> {
-        let mut stand = Stand::begin(&self.settings)?;
+        let mut stand = DeviceEnvironment::begin(&self.settings)?;
         stand.record.version = self.adapter.version(&self.settings);
         let wires = match transport {
             "memif" => None,
@@ -219,7 +219,7 @@ impl<A: Adapter> Device for UserSpace<A> {
         self.available(scenario).map_err(DeviceError::Unavailable)?;
         check_transport(self, transport)?;
         if transport != "memif" {
-            crate::stand::need_namespaces().map_err(DeviceError::Unavailable)?;
+            crate::device_environment::need_namespaces().map_err(DeviceError::Unavailable)?;
         }
         let ground = self.set_up(scenario, transport).map_err(not_started(self.adapter.name()))?;
         let ports = ground.ports(self.adapter.rewrites(scenario));

@@ -5,18 +5,18 @@ use std::fs;
 
 use shoal_lab_plan::{Attachment, Described, Device, DeviceError, Port, Ports, Reset, Scenario, Side};
 
+use crate::device_environment::{DeviceEnvironment, Namespace, need_namespaces};
 use crate::error::SetupError;
 use crate::registry::{check_transport, not_started};
 use crate::routes::side;
 use crate::settings::Settings;
-use crate::stand::{Namespace, Stand, need_namespaces};
 use crate::wires::{mac, name, receive_on};
 
 /// The tester's ports joined.
 #[derive(Debug)]
 pub(crate) struct Wire {
     settings: Settings,
-    running: Option<(Stand, Namespace)>,
+    running: Option<(DeviceEnvironment, Namespace)>,
     described: Described,
 }
 
@@ -31,8 +31,8 @@ impl Wire {
         &self,
         scenario: &Scenario,
         transport: &str,
-    ) -> Result<((Stand, Namespace), Ports), SetupError> {
-        let mut stand = Stand::begin(&self.settings)?;
+    ) -> Result<((DeviceEnvironment, Namespace), Ports), SetupError> {
+        let mut stand = DeviceEnvironment::begin(&self.settings)?;
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         stand.record.version = format!("veth of Linux {}", release.trim());
         let at = stand.namespace('w')?;
@@ -99,7 +99,7 @@ impl Device for Wire {
     fn reset(&mut self, kind: Reset) -> Result<(), DeviceError> {
         let cannot = |what: &str| DeviceError::Cannot { device: NAME.to_owned(), what: what.to_owned() };
         let Some((stand, at)) = self.running.as_mut().filter(|_| kind == Reset::Flap) else {
-            return Err(cannot("be started anew: there is nothing to start"));
+            return Err(cannot("be restarted: there is nothing to start"));
         };
         for state in ["down", "up"] {
             stand

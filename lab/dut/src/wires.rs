@@ -13,10 +13,10 @@ use std::fs;
 
 use shoal_lab_plan::{Attachment, Port, Ports, Scenario, Side};
 
+use crate::device_environment::{DeviceEnvironment, Namespace};
 use crate::error::SetupError;
 use crate::routes::side;
 use crate::settings::mask;
-use crate::stand::{Namespace, Stand};
 
 /// MACs of the device's ports, locally administered.
 pub(crate) const DEVICE_MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0xd, 1], [2, 0, 0, 0, 0xd, 2]];
@@ -60,7 +60,7 @@ pub(crate) fn mac(mac: [u8; 6]) -> String {
 
 impl Wires {
     /// Makes namespaces and wires; all is up afterwards.
-    pub fn make(stand: &mut Stand, scenario: &Scenario, kind: Kind) -> Result<Wires, SetupError> {
+    pub fn make(stand: &mut DeviceEnvironment, scenario: &Scenario, kind: Kind) -> Result<Wires, SetupError> {
         let device = stand.namespace('d')?;
         let tester = [stand.namespace('l')?, stand.namespace('r')?];
         let wires = Wires { device, tester, kind };
@@ -85,7 +85,7 @@ impl Wires {
         Ok(wires)
     }
 
-    fn veth(&self, stand: &mut Stand, scenario: &Scenario, at: Side) -> Result<(), SetupError> {
+    fn veth(&self, stand: &mut DeviceEnvironment, scenario: &Scenario, at: Side) -> Result<(), SetupError> {
         let (peer, name, mtu) = (self.of_tester(at), name(at), scenario.mtu);
         stand.run(&peer.exec(
             "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 net.ipv6.conf.default.accept_dad=0",
@@ -104,7 +104,7 @@ impl Wires {
     }
 
     /// One that stays when no process has it open, so that it can be set up before the tester comes.
-    fn tap(&self, stand: &mut Stand, scenario: &Scenario, at: Side) -> Result<(), SetupError> {
+    fn tap(&self, stand: &mut DeviceEnvironment, scenario: &Scenario, at: Side) -> Result<(), SetupError> {
         let name = name(at);
         stand.run(&self.device.ip(format!("tuntap add {name} mode tap")))?;
         stand.run(&self.device.ip(format!(
@@ -117,7 +117,7 @@ impl Wires {
     }
 
     /// Tells each end where to receive: the device's on its workers' processors, the tester's on its own.
-    pub fn place(&self, stand: &mut Stand, workers: u16) {
+    pub fn place(&self, stand: &mut DeviceEnvironment, workers: u16) {
         let device = stand.settings.cores.workers(workers);
         let tester = stand.settings.cores.tester.clone();
         for at in Side::BOTH {
@@ -163,7 +163,7 @@ impl Wires {
 
 /// Sets RPS of an interface. In a user namespace the kernel refuses it: then it stands among the notes, and what the probe
 /// counts says what came of it.
-pub(crate) fn receive_on(stand: &mut Stand, at: &Namespace, interface: &str, cores: &[usize]) {
+pub(crate) fn receive_on(stand: &mut DeviceEnvironment, at: &Namespace, interface: &str, cores: &[usize]) {
     let line = at.shell(format!("echo {} > /sys/class/net/{interface}/queues/rx-0/rps_cpus", mask(cores)));
     if let Err(why) = stand.run(&line) {
         stand.note(format!("receive placement could not be set: {why}"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use shoal_lab_plan::{Counts, FCS, Gap, Side, Stream, StreamOutcome, Tag};
 
 use crate::meter::Meter;
-use crate::sequence::{Came, Sequences};
+use crate::sequence::{Arrival, Sequences};
 use crate::timeline::Timeline;
 
 /// The longest time without a frame.
@@ -75,14 +75,14 @@ impl Account {
     pub(crate) fn came(&mut self, sequence: u64, length: usize, now: u64, since_start: u64) -> bool {
         let expected = self.sequences.expected();
         match self.sequences.take(sequence) {
-            Came::InOrder => {}
-            Came::Reordered => self.counts.reordered += 1,
-            Came::Again => {
+            Arrival::InOrder => {}
+            Arrival::Reordered => self.counts.reordered += 1,
+            Arrival::Again => {
                 self.counts.duplicates += 1;
                 return false;
             }
             // A number that was never given is as good as a payload that was changed.
-            Came::Impossible => {
+            Arrival::Impossible => {
                 self.counts.corrupt += 1;
                 return false;
             }

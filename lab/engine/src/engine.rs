@@ -10,7 +10,7 @@ use crate::account::Account;
 use crate::clock::{Clock, ClockCheck, SimulatedClock};
 use crate::error::EngineError;
 use crate::flow::FlowTable;
-use crate::looks::Looks;
+use crate::loop_times::LoopTimes;
 use crate::meter::{Meter, TooManyTags};
 use crate::port::{Drops, PortError, Transport};
 use crate::reception::{Learning, Reception, is_stateful};
@@ -19,7 +19,7 @@ use crate::sending::{Sender, Sending};
 use crate::sequence::Sequences;
 use crate::sides::{at, at_mut};
 use crate::steal;
-use crate::synthetic::{Behaviour, SyntheticPort, Told};
+use crate::synthetic::{Behaviour, BehaviourCounts, SyntheticPort};
 use crate::timeline::{Timeline, nanoseconds};
 
 /// Streams of one side.
@@ -107,7 +107,7 @@ impl<T: Transport, C: Clock> Engine<T, C> {
             ports: &mut self.ports,
             sendings,
             reception: Reception::new(trial, accounts, learning),
-            looks: Looks::new(),
+            looks: LoopTimes::new(),
             samples: Vec::with_capacity(samples),
             marks: Vec::with_capacity(samples * trial.streams.len()),
             end: ends.unwrap_or(begins).max(nanoseconds(trial.duration)),
@@ -254,7 +254,7 @@ impl Engine<SyntheticPort<SimulatedClock>, SimulatedClock> {
     }
 
     /// What the device says that it did to frames sent at left and right: the truth that the tester has to find.
-    pub fn told(&self) -> [Told; 2] {
+    pub fn told(&self) -> [BehaviourCounts; 2] {
         let [left, _] = &self.ports;
         left.told()
     }

@@ -26,7 +26,7 @@ mod engine;
 mod error;
 mod flow;
 mod jitter;
-mod looks;
+mod loop_times;
 mod meter;
 mod port;
 mod processors;
@@ -52,5 +52,5 @@ pub use port::{
 pub use processors::{Accounted, Look, Whose};
 pub use self_test::{Ceiling, SelfTest, self_test};
 pub use synthetic::{
-    AddressTable, Behaviour, Control, NatFault, NatTable, Stalls, SyntheticPort, Told, WhenFull,
+    AddressTable, Behaviour, BehaviourCounts, Control, NatFault, NatTable, Stalls, SyntheticPort, WhenFull,
 };

@@ -1,6 +1,6 @@
 //! What comes: each frame is known again, checked if it is its turn, and entered into its stream's account.
 
-use shoal_lab_frame::{Look, Program, Recogniser, Tuple};
+use shoal_lab_frame::{FrameClassifier, Look, Program, Tuple};
 use shoal_lab_plan::{Learnt, Order, Side, Tally, Trial, Verify};
 
 use crate::account::Account;
@@ -89,7 +89,7 @@ pub(crate) struct Reception {
     pub(crate) tallies: [Tally; 2],
     pub(crate) flowed: [Flowed; 2],
     pub(crate) learning: Option<Learning>,
-    recognisers: [Recogniser; 2],
+    recognisers: [FrameClassifier; 2],
     trial: u16,
     every: u32,
     turn: u32,
@@ -102,7 +102,7 @@ impl Reception {
             tallies: [Tally::default(); 2],
             flowed: [Flowed::default(); 2],
             learning,
-            recognisers: Side::BOTH.map(|side| Recogniser::arriving_at(trial, side)),
+            recognisers: Side::BOTH.map(|side| FrameClassifier::arriving_at(trial, side)),
             trial: trial.id,
             every: if trial.verify == Verify::All { 1 } else { SOME },
             turn: 0,

@@ -11,7 +11,7 @@ use shoal_lab_plan::{Sample, Side, Trial, Watch};
 use crate::account::Account;
 use crate::clock::Clock;
 use crate::error::EngineError;
-use crate::looks::Looks;
+use crate::loop_times::LoopTimes;
 use crate::port::{PortError, Transport};
 use crate::reception::Reception;
 use crate::sending::Sending;
@@ -36,7 +36,7 @@ pub(crate) struct Run<'a, T, C> {
     pub(crate) ports: &'a mut [T; 2],
     pub(crate) sendings: [Sending; 2],
     pub(crate) reception: Reception,
-    pub(crate) looks: Looks,
+    pub(crate) looks: LoopTimes,
     pub(crate) samples: Vec<Sample>,
     /// For each sample, the frames that each stream had sent by then.
     pub(crate) marks: Vec<u64>,

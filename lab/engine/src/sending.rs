@@ -6,7 +6,7 @@ use shoal_lab_frame::{Program, retuple};
 use shoal_lab_plan::{Order, Side};
 
 use crate::flow::FlowTable;
-use crate::looks::Looks;
+use crate::loop_times::LoopTimes;
 use crate::port::{PortError, Transport};
 use crate::reception::Reception;
 use crate::sides::at_mut;
@@ -120,7 +120,7 @@ impl Sending {
         now: impl Fn() -> u64,
         start: u64,
         reception: &mut Reception,
-        looks: &mut Looks,
+        looks: &mut LoopTimes,
     ) -> Result<(), PortError> {
         let before = now();
         let flushed = port.flush()?;
@@ -141,7 +141,14 @@ impl Sending {
     }
 
     /// The port took the next `count` frames.
-    fn accept(&mut self, count: usize, now: u64, start: u64, reception: &mut Reception, looks: &mut Looks) {
+    fn accept(
+        &mut self,
+        count: usize,
+        now: u64,
+        start: u64,
+        reception: &mut Reception,
+        looks: &mut LoopTimes,
+    ) {
         let since_start = now.saturating_sub(start);
         looks.burst(count as u32);
         for _ in 0..count {

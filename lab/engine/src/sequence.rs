@@ -2,7 +2,7 @@
 
 /// What a sequence number was when it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum Arrival {
     /// For the first time, and after all that came before it.
     InOrder,
     /// For the first time, but after a later one: RFC 4737's definition of reordering.
@@ -37,20 +37,20 @@ impl Sequences {
 
     /// Marks a number.
     #[inline]
-    pub(crate) fn take(&mut self, sequence: u64) -> Came {
+    pub(crate) fn take(&mut self, sequence: u64) -> Arrival {
         let Some(word) = self.bits.get_mut((sequence / 64) as usize).filter(|_| sequence < self.count) else {
-            return Came::Impossible;
+            return Arrival::Impossible;
         };
         let bit = 1 << (sequence % 64);
         if *word & bit != 0 {
-            return Came::Again;
+            return Arrival::Again;
         }
         *word |= bit;
         if sequence < self.expected {
-            return Came::Reordered;
+            return Arrival::Reordered;
         }
         self.expected = sequence + 1;
-        Came::InOrder
+        Arrival::InOrder
     }
 
     /// One more than the highest that came.
@@ -100,7 +100,7 @@ mod tests {
     fn a_number_is_new_once_and_reordered_after_a_higher_one() {
         let mut all = Sequences::new(100);
         let came: Vec<_> = [0, 2, 1, 2, 99, 98, 100, u64::MAX].map(|n| all.take(n)).into();
-        use Came::{Again, Impossible, InOrder, Reordered};
+        use Arrival::{Again, Impossible, InOrder, Reordered};
         assert_eq!(came, [InOrder, InOrder, Reordered, Again, InOrder, Reordered, Impossible, Impossible]);
         assert_eq!((all.expected(), all.missing(0, 100), all.last_missing(100)), (100, 95, Some(97)));
         assert_eq!(all.last_missing(3), None);

@@ -5,11 +5,11 @@ use crate::support;
 
 use std::time::Duration;
 
-use shoal_lab_engine::{Behaviour, Engine, EngineError, Stalls, Told};
+use shoal_lab_engine::{Behaviour, BehaviourCounts, Engine, EngineError, Stalls};
 use shoal_lab_plan::*;
 use support::*;
 
-fn run(behaviour: Behaviour, trial: &Trial) -> (Outcome, [Told; 2]) {
+fn run(behaviour: Behaviour, trial: &Trial) -> (Outcome, [BehaviourCounts; 2]) {
     let mut engine = Engine::simulated(behaviour);
     let outcome = engine.trial(trial, &mut Unwatched).unwrap();
     (outcome, engine.told())

@@ -7,7 +7,8 @@ use std::net::Ipv4Addr;
 
 use shoal_lab_engine::{Behaviour, Engine, NatTable};
 use shoal_lab_frame::{
-    Direction, Field, Form, LoadTest, LoadTraffic, Macs, Mix, Ports, StatefulTraffic, ThesisTraffic, Traffic,
+    Direction, Field, Form, LoadAndLatencyTraffic, LoadTest, LoadTraffic, Macs, Mix, Ports, StatefulTraffic,
+    Traffic,
 };
 use shoal_lab_plan::*;
 use support::*;
@@ -40,7 +41,7 @@ fn load_tests_and_the_thesis_arrive_whole() {
             all_arrive_whole(test.name(), traffic.streams(Rate::per_second(52_000)).unwrap());
         }
     }
-    let thesis = ThesisTraffic {
+    let thesis = LoadAndLatencyTraffic {
         size: 889,
         sources: 255,
         latency_pps: 5000,

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use shoal_lab_frame::{Program, Recogniser};
+use shoal_lab_frame::{FrameClassifier, Program};
 use shoal_lab_plan::{
     Change, Checksums, Order, Pace, Rate, Side, Stamps, Stream, Tag, Trial, Variable, Write,
 };
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("write, {name:15} {took:6.2} ns a frame");
     }
     let trial = Trial::new(1, vec![stream(Vec::new())], Duration::from_secs(1));
-    let recogniser = Recogniser::new(&trial);
+    let recogniser = FrameClassifier::new(&trial);
     let took = least(|| {
         for sequence in 0..FRAMES {
             if let Some(frame) = ring.get((sequence & 255) as usize) {

@@ -13,7 +13,7 @@ use crate::tag;
 
 /// What is wrong with a frame that arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Wrong {
+pub enum FrameFault {
     /// The trial has no such stream.
     #[error("there is no stream {0}")]
     Stream(usize),
@@ -111,21 +111,21 @@ impl Sent {
     }
 
     /// Compares a frame that arrived.
-    pub(crate) fn check(&self, frame: &[u8]) -> Result<(), Wrong> {
+    pub(crate) fn check(&self, frame: &[u8]) -> Result<(), FrameFault> {
         let Some(sent) = &self.layout else {
             // The device may have changed the MACs; all else is to be as it was.
             if frame.len() != self.frame.len() {
-                return Err(Wrong::Length { sent: self.frame.len(), found: frame.len() });
+                return Err(FrameFault::Length { sent: self.frame.len(), found: frame.len() });
             }
             return self.compare(frame, self.payload);
         };
-        let Some(found) = Layout::of(frame) else { return Err(Wrong::NoPacket(frame.len())) };
+        let Some(found) = Layout::of(frame) else { return Err(FrameFault::NoPacket(frame.len())) };
         let (length, arrived) = (sent.end - sent.l4, found.end - found.l4);
         if length != arrived {
-            return Err(Wrong::Length { sent: length, found: arrived });
+            return Err(FrameFault::Length { sent: length, found: arrived });
         }
         if sent.protocol != found.protocol {
-            return Err(Wrong::Protocol { sent: sent.protocol, found: found.protocol });
+            return Err(FrameFault::Protocol { sent: sent.protocol, found: found.protocol });
         }
         if self.ip4 {
             ip4_wrong(&found, frame)?;
@@ -136,7 +136,7 @@ impl Sent {
         self.compare(frame, found.payload(frame))
     }
 
-    fn compare(&self, frame: &[u8], payload: usize) -> Result<(), Wrong> {
+    fn compare(&self, frame: &[u8], payload: usize) -> Result<(), FrameFault> {
         for piece in &self.constant {
             let sent = self.frame.get(piece.clone()).unwrap_or_default();
             let from = piece.start - self.payload + payload;
@@ -147,7 +147,7 @@ impl Sent {
             let differs = sent.iter().zip(found).position(|(s, f)| s != f).unwrap_or(found.len());
             let byte = |bytes: &[u8]| bytes.get(differs).copied().unwrap_or(0);
             let start = if self.layout.is_some() { piece.start - self.payload } else { piece.start };
-            return Err(Wrong::Payload { at: start + differs, sent: byte(sent), found: byte(found) });
+            return Err(FrameFault::Payload { at: start + differs, sent: byte(sent), found: byte(found) });
         }
         Ok(())
     }
@@ -178,16 +178,16 @@ impl Sent {
     }
 }
 
-fn ip4_wrong(layout: &Layout, frame: &[u8]) -> Result<(), Wrong> {
+fn ip4_wrong(layout: &Layout, frame: &[u8]) -> Result<(), FrameFault> {
     let Some(at) = layout.ip4_checksum() else { return Ok(()) };
     let (found, right) = (word(frame, at).unwrap_or(0), !sum::fold(layout.ip4_sum(frame)));
-    if found == right { Ok(()) } else { Err(Wrong::Ip4Checksum { found, right }) }
+    if found == right { Ok(()) } else { Err(FrameFault::Ip4Checksum { found, right }) }
 }
 
-fn l4_wrong(layout: &Layout, frame: &[u8]) -> Result<(), Wrong> {
+fn l4_wrong(layout: &Layout, frame: &[u8]) -> Result<(), FrameFault> {
     let Some(at) = layout.l4_checksum() else { return Ok(()) };
     let (found, right) = (word(frame, at).unwrap_or(0), layout.l4_result(layout.l4_sum(frame)));
-    if found == right { Ok(()) } else { Err(Wrong::L4Checksum { found, right }) }
+    if found == right { Ok(()) } else { Err(FrameFault::L4Checksum { found, right }) }
 }
 
 /// The runs of bytes within `range` that do not change.

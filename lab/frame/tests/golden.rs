@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests may fail this way")]
 
 use shoal_lab_frame::{
-    Direction, Extension, FORWARDING_SOURCES, Form, LATENCY_PPS, LoadTest, LoadTraffic, Macs, Program,
-    ThesisTraffic, Traffic,
+    Direction, Extension, FORWARDING_SOURCES, Form, LATENCY_PPS, LoadAndLatencyTraffic, LoadTest,
+    LoadTraffic, Macs, Program, Traffic,
 };
 use shoal_lab_plan::{Addresses, Family, Rate, Stream};
 
@@ -44,7 +44,7 @@ fn with_payload(headers: &str, size: usize) -> String {
 }
 
 fn thesis(size: u32) -> Vec<Stream> {
-    let traffic = ThesisTraffic {
+    let traffic = LoadAndLatencyTraffic {
         size,
         sources: FORWARDING_SOURCES,
         latency_pps: LATENCY_PPS,

@@ -4,7 +4,7 @@
 use crate::support;
 
 use proptest::prelude::*;
-use shoal_lab_frame::{Look, Program, Recogniser};
+use shoal_lab_frame::{FrameClassifier, Look, Program};
 use shoal_lab_plan::{Change, Digit, Order, Side, Tag, Variable, Write};
 use support::*;
 
@@ -81,7 +81,7 @@ proptest! {
         let mut program = Program::new(&sent, 0, id, 1).unwrap();
         let frame = written(&mut program, sequence);
         let trial = trial(id, vec![sent.clone()]);
-        let recogniser = Recogniser::new(&trial);
+        let recogniser = FrameClassifier::new(&trial);
         prop_assert_eq!(recogniser.look(&frame), Look::Signed { trial: id, stream: 0, from: sent.from, sequence });
         prop_assert_eq!(recogniser.check(&frame, 0), Ok(()));
     }
@@ -97,7 +97,7 @@ proptest! {
         }
         let tag = [Tag::Signed { offset }, Tag::Plain { offset }, Tag::None][tag];
         let sent = stream(frame.clone(), tag, changes);
-        let recogniser = Recogniser::new(&trial(1, vec![sent.clone()]));
+        let recogniser = FrameClassifier::new(&trial(1, vec![sent.clone()]));
         if let Ok(mut program) = Program::new(&sent, 0, 1, 1) {
             for sequence in [0, 1, frames, frames.wrapping_add(1), u64::MAX] {
                 let frame = written(&mut program, sequence);

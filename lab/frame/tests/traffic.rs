@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use shoal_lab_frame::{
-    Background, Direction, Extension, Field, Form, Hosts, LoadTest, LoadTraffic, Look, Macs, Mix, Ports,
-    Program, Recogniser, StatefulTraffic, ThesisTraffic, Traffic, Tuple,
+    Background, Direction, Extension, Field, Form, FrameClassifier, Hosts, LoadAndLatencyTraffic, LoadTest,
+    LoadTraffic, Look, Macs, Mix, Ports, Program, StatefulTraffic, Traffic, Tuple,
 };
 use shoal_lab_plan::{Addresses, Family, Order, Pace, Rate, Side, Stream, Tag, Trial};
 
@@ -65,7 +65,7 @@ fn all_streams_of_all_kinds_are_recognised_and_checked() {
     let rate = Rate::per_second(1000);
     for streams in [streams(&all), streams(&bridge), load.streams(rate).unwrap()] {
         let trial = Trial::new(1, streams, std::time::Duration::from_secs(1));
-        let recogniser = Recogniser::new(&trial);
+        let recogniser = FrameClassifier::new(&trial);
         for (index, stream) in trial.streams.iter().enumerate() {
             let mut program = Program::new(stream, index as u8, 1, 1).unwrap();
             let mut frame = vec![0; program.len()];
@@ -234,7 +234,7 @@ fn udp_checksums_of_a_load_test_are_right_if_asked_for() {
         let frames = frames(&sent, 300);
         sent.changes.clear();
         sent.checksums.l4 = true;
-        let judge = Recogniser::new(&Trial::new(1, vec![sent], std::time::Duration::ZERO));
+        let judge = FrameClassifier::new(&Trial::new(1, vec![sent], std::time::Duration::ZERO));
         assert_eq!(frames.iter().filter(|f| judge.check(f, 0).is_ok()).count(), right);
     }
 }
@@ -331,8 +331,13 @@ fn options_that_cannot_be_are_refused_with_the_nearest() {
     assert!(
         refused(&|t| t.ports[0].source = Field::varying(Order::Rising, (9, 8))).contains("the nearest is 9")
     );
-    let thesis =
-        ThesisTraffic { size: 64, sources: 0, latency_pps: 0, direction: Direction::Both, macs: macs() };
+    let thesis = LoadAndLatencyTraffic {
+        size: 64,
+        sources: 0,
+        latency_pps: 0,
+        direction: Direction::Both,
+        macs: macs(),
+    };
     assert!(thesis.streams(Rate::ZERO).unwrap_err().to_string().contains("the nearest is 1"));
     let stateful = stateful((1, 10), (1, 10), None);
     let too_many = stateful.preliminary(101, Rate::per_second(1), Order::Rising).unwrap_err().to_string();

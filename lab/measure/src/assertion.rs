@@ -36,7 +36,7 @@ enum Operator {
 }
 
 impl Operator {
-    #[expect(clippy::float_cmp, reason = "whoever writes == means it")]
+    #[expect(clippy::float_cmp, reason = "a plan that says == means it")]
     fn holds(self, value: f64, limit: f64) -> bool {
         match self {
             Operator::AtLeast => value >= limit,

@@ -8,8 +8,8 @@ use shoal_lab_plan::{Pace, Rate, Stamps, SummaryRow};
 use crate::case::note;
 use crate::search::bisect;
 use crate::{
-    Answer, Bound, Conduct, Estimate, Found, MeasureError, Offer, Precision, Repeated, Report, Runner, Shot,
-    Test, Traffic, repeat,
+    Answer, Bound, Estimate, Found, MeasureError, Offer, Precision, Repeated, Report, Runner, Test, Traffic,
+    TrialProcedure, TrialSpec, repeat,
 };
 
 /// The test. On a virtual link the highest frame rate is what the self-test found: say so.
@@ -94,7 +94,7 @@ impl BackToBack {
         let duration = burst_time(frames, self.most_rate);
         let streams = traffic.streams(&Offer::burst(frames, Some(self.most_rate)))?;
         // The record's rate is the burst's length here: that is what the bracket is of.
-        let shot = Shot { bracket: Some(bracket), ..Shot::new(streams, frames as f64, duration) };
+        let shot = TrialSpec { bracket: Some(bracket), ..TrialSpec::new(streams, frames as f64, duration) };
         for _ in 0..=runner.conduct.loss_verification {
             let shown = runner.trial(&shot)?;
             if shown.passed {
@@ -151,7 +151,7 @@ impl Test for BackToBack {
         "back-to-back"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         let trials = conduct.search_trials(Precision::Absolute(1), self.most_frames());
         Estimate::of(conduct, trials, self.longest / 4).times(self.repetitions)
     }
@@ -242,7 +242,7 @@ impl BurstGap {
             after: Duration::ZERO,
         };
         let streams = traffic.streams(&Offer { pace, stamps: Stamps::None })?;
-        let shot = Shot::new(streams, (burst * bursts) as f64 / duration.as_secs_f64(), duration);
+        let shot = TrialSpec::new(streams, (burst * bursts) as f64 / duration.as_secs_f64(), duration);
         let shown = runner.trial(&shot)?;
         runner.expect_answer(traffic, &shown)?;
         Ok(match (shown.passed, shown.is_tester_limit()) {
@@ -258,7 +258,7 @@ impl Test for BurstGap {
         "burst-gap"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         let each = u64::from(Precision::Absolute(1).trials(self.longest_gap.as_micros() as u64)) + 1;
         Estimate::of(conduct, each * self.bursts.len() as u64, conduct.duration).times(conduct.runs)
     }

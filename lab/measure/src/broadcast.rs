@@ -1,7 +1,7 @@
 //! Broadcast frames: their throughput, and their latency at it (RFC 2889 5.10). That all frames are broadcasts is the
 //! traffic's doing.
 
-use crate::{Conduct, Estimate, Latency, MeasureError, Report, Runner, Test, Throughput, Traffic};
+use crate::{Estimate, Latency, MeasureError, Report, Runner, Test, Throughput, Traffic, TrialProcedure};
 
 /// The test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl Test for Broadcast {
         "broadcast"
     }
 
-    fn estimate(&self, conduct: &Conduct, most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, most: u64) -> Estimate {
         self.throughput().estimate(conduct, most) + Latency::of(conduct, most).estimate(conduct, most)
     }
 

@@ -7,7 +7,9 @@ use shoal_lab_plan::{Delays, Stamps, StreamOutcome, SummaryRow};
 
 use crate::case::note;
 use crate::statistics::{histogram_count, histogram_median, histogram_percentile};
-use crate::{Conduct, Estimate, MeasureError, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat};
+use crate::{
+    Estimate, MeasureError, Offer, Repeated, Report, Runner, Test, Traffic, TrialProcedure, TrialSpec, repeat,
+};
 
 /// The test. Its rate is the throughput that was found for the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +78,7 @@ impl DelayVariation {
         traffic: &dyn Traffic,
     ) -> Result<DelayVariationRun, MeasureError> {
         let streams = traffic.streams(&Offer::steady(self.rate).stamped(Stamps::All))?;
-        let shown = runner.trial(&Shot::new(streams, self.rate as f64, self.duration))?;
+        let shown = runner.trial(&TrialSpec::new(streams, self.rate as f64, self.duration))?;
         runner.expect_answer(traffic, &shown)?;
         let penalty = self.penalty(runner.conduct.timeout);
         let measured = |s: &StreamOutcome| s.delays.as_ref().map(|d| of_stream(d, s.counts.lost(), penalty));
@@ -152,7 +154,7 @@ impl Test for DelayVariation {
         "pdv"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         Estimate::of(conduct, 1, self.duration).times(conduct.runs)
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Add;
 use std::time::Duration;
 
-use crate::{Conduct, MeasureError};
+use crate::{MeasureError, TrialProcedure};
 
 /// A promise is twice its estimate, and this. Within it are trials that are tried again, rates at which sending takes longer,
 /// searches that end far below the middle, and what starting a device takes.
@@ -20,7 +20,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// `trials` of `duration`, under `conduct`.
-    pub fn of(conduct: &Conduct, trials: u64, duration: Duration) -> Estimate {
+    pub fn of(conduct: &TrialProcedure, trials: u64, duration: Duration) -> Estimate {
         let each = conduct.trial_time(duration);
         Estimate { trials, time: Duration::from_secs_f64((each.as_secs_f64() * trials as f64).min(1e15)) }
     }

@@ -4,8 +4,8 @@ use shoal_lab_plan::{SummaryRow, Trust};
 
 use crate::case::{mark, note, with_curve};
 use crate::{
-    Conduct, Estimate, FrameLoss, FrameLossResult, LossPoint, MeasureError, Report, Runner, Steps, Test,
-    Traffic,
+    Estimate, FrameLoss, FrameLossResult, LossPoint, MeasureError, Report, Runner, Steps, Test, Traffic,
+    TrialProcedure,
 };
 
 /// The test. Loads go down from the highest in steps of 10 % until two in a row lose nothing: below these, less arrives
@@ -58,7 +58,7 @@ impl Test for ForwardingRate {
         "forwarding-rate"
     }
 
-    fn estimate(&self, conduct: &Conduct, most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, most: u64) -> Estimate {
         self.loads().estimate(conduct, most)
     }
 

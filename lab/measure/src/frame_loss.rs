@@ -4,7 +4,9 @@ use serde::Serialize;
 use shoal_lab_plan::{Side, SummaryRow};
 
 use crate::case::with_curve;
-use crate::{Conduct, Estimate, MeasureError, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat};
+use crate::{
+    Estimate, MeasureError, Offer, Repeated, Report, Runner, Test, Traffic, TrialProcedure, TrialSpec, repeat,
+};
 
 /// Which rates are offered.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -128,7 +130,7 @@ impl FrameLoss {
         for &rate in rates {
             let streams = traffic.streams(&Offer::steady(rate))?;
             let shown =
-                runner.trial(&Shot::new(streams, rate as f64, runner.conduct.duration).overloaded())?;
+                runner.trial(&TrialSpec::new(streams, rate as f64, runner.conduct.duration).overloaded())?;
             runner.expect_answer(traffic, &shown)?;
             let side = |side: Side| 100.0 * shown.loss_from(side);
             points.push(LossPoint {
@@ -181,7 +183,7 @@ impl Test for FrameLoss {
         "loss"
     }
 
-    fn estimate(&self, conduct: &Conduct, most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, most: u64) -> Estimate {
         let steps = self.rates(self.most.unwrap_or(most)).len() as u64;
         Estimate::of(conduct, steps, conduct.duration).times(conduct.runs)
     }

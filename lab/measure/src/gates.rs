@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use shoal_lab_plan::{Side, SummaryRow};
 
-use crate::{Conduct, Estimate, MeasureError, Offer, Runner, Shot, Shown, Traffic};
+use crate::{Estimate, MeasureError, Offer, Runner, Shown, Traffic, TrialProcedure, TrialSpec};
 
 /// One gate: some traffic that must come through unharmed. A size and family each.
 pub struct Gate {
@@ -50,7 +50,7 @@ impl Gates {
     }
 
     /// How long it will take.
-    pub fn estimate(&self, conduct: &Conduct) -> Estimate {
+    pub fn estimate(&self, conduct: &TrialProcedure) -> Estimate {
         Estimate::of(conduct, self.gates.len() as u64, self.duration)
     }
 
@@ -64,10 +64,10 @@ impl Gates {
         for (gate, run) in self.gates.iter().zip(1..) {
             runner.begin("gates", run, self.gates.len() as u32);
             let streams = gate.traffic.streams(&Offer::steady(self.rate))?;
-            let shot = Shot {
+            let shot = TrialSpec {
                 verify_all: true,
                 any_speed: true,
-                ..Shot::new(streams, self.rate as f64, self.duration)
+                ..TrialSpec::new(streams, self.rate as f64, self.duration)
             };
             let shown = runner.trial(&shot)?;
             results.push(judged(&gate.name, &shown));

@@ -7,7 +7,9 @@ use shoal_lab_plan::{Pace, Stamps, SummaryRow};
 
 use crate::case::{note, with_curve};
 use crate::statistics::{mean, median, percentile};
-use crate::{Conduct, Estimate, MeasureError, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat};
+use crate::{
+    Estimate, MeasureError, Offer, Repeated, Report, Runner, Test, Traffic, TrialProcedure, TrialSpec, repeat,
+};
 
 /// The test. Its rate is the throughput that was found for the size, or a stated part of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +27,7 @@ pub struct Latency {
 
 impl Latency {
     /// RFC 8219's where trials are as long as the RFCs ask, else one as long as the others.
-    pub fn of(conduct: &Conduct, rate: u64) -> Latency {
+    pub fn of(conduct: &TrialProcedure, rate: u64) -> Latency {
         if conduct.duration < Duration::from_mins(1) {
             Latency::under(conduct, rate)
         } else {
@@ -39,7 +41,7 @@ impl Latency {
     }
 
     /// As long as a trial of `conduct`, the second half tagged; 50,000 tags, or as many as there are frames.
-    pub fn under(conduct: &Conduct, rate: u64) -> Latency {
+    pub fn under(conduct: &TrialProcedure, rate: u64) -> Latency {
         let delay = conduct.duration / 2;
         let frames = (rate as f64 * conduct.duration.saturating_sub(delay).as_secs_f64()) as u64;
         let tags = frames.clamp(1, 50_000) as u32;
@@ -134,7 +136,7 @@ impl Latency {
         if !tagged {
             return Err(MeasureError::Traffic("none of its streams can be tagged for latency".into()));
         }
-        let shown = runner.trial(&Shot::new(streams, self.rate as f64, self.duration))?;
+        let shown = runner.trial(&TrialSpec::new(streams, self.rate as f64, self.duration))?;
         runner.expect_answer(traffic, &shown)?;
         let timeout = runner.conduct.timeout;
         let (mut delays, mut arrived, mut lost) = (Vec::new(), Vec::new(), 0);
@@ -196,7 +198,7 @@ impl Test for Latency {
         "latency"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         Estimate::of(conduct, 1, self.duration).times(conduct.runs)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A test runs over a [`Runner`], which has the tester, numbers the trials, tries disturbed ones again, and tells a
 //! [`Journal`] of every one. What is sent comes from a [`Traffic`]: a test says only when frames are due ([`Offer`]) and whose
-//! delay counts. [`Conduct`] says how long trials are and how many; [`Preset`] names the usual choices.
+//! delay counts. [`TrialProcedure`] says how long trials are and how many; [`Preset`] names the usual choices.
 //!
 //! Each test has a file, a typed result, rows for the summary, and an [`Estimate`] of its time. Those that need nothing but
 //! traffic are a [`Test`]; others also take what they do to the device: [`Resets`], [`nat::Sessions`], a closure.
@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | how fast without loss | [`Throughput`], [`NdrBench`], [`MlrSearch`], [`Broadcast`] |
 //! | how much is lost, or arrives, beyond that | [`FrameLoss`], [`ForwardingRate`], [`Mrr`], [`LoadTest`], [`Soak`] |
-//! | how late | [`Latency`], [`DelayVariation`], [`Thesis`] |
+//! | how late | [`Latency`], [`DelayVariation`], [`LatencyUnderLoad`] |
 //! | how much can it hold | [`BackToBack`], [`BurstGap`], [`nat::Capacity`], [`Learning`] |
 //! | how long until it works again | [`Recovery`], [`ResetTest`] |
 //! | how does it scale | [`scaling`](scaling::scaling), [`Sweep`], [`nat::StateScaling`] |
@@ -32,7 +32,6 @@ mod assertion;
 mod back_to_back;
 mod broadcast;
 mod case;
-mod conduct;
 mod delay_variation;
 mod error;
 mod estimate;
@@ -42,6 +41,7 @@ mod gates;
 pub mod in_process;
 mod journal;
 mod latency;
+mod latency_under_load;
 mod mlr;
 pub mod mrr;
 pub mod nat;
@@ -55,20 +55,19 @@ mod runner;
 pub mod scaling;
 mod search;
 mod self_test;
-mod shot;
 mod soak;
 pub mod statistics;
 mod sweep;
 mod switching;
-mod thesis;
 mod throughput;
 mod traffic;
+mod trial_procedure;
+mod trial_spec;
 
 pub use assertion::{Assertion, AssertionError, Checked, metric_name};
 pub use back_to_back::{BackToBack, BackToBackResult, BurstGap, GapFound};
 pub use broadcast::Broadcast;
 pub use case::{Case, Marks, judge, judge_rate, mark, note, with_curve};
-pub use conduct::{Conduct, Precision, Preset, WhenDisturbed};
 pub use delay_variation::{DelayVariation, DelayVariationResult, DelayVariationRun};
 pub use error::{MeasureError, spoken};
 pub use estimate::{Estimate, MARGIN};
@@ -77,6 +76,7 @@ pub use frame_loss::{FrameLoss, FrameLossResult, LossPoint, Steps};
 pub use gates::{Gate, GateResult, Gates};
 pub use journal::{Journal, Progress, Time, Unrecorded, WallTime};
 pub use latency::{Latency, LatencyResult, LatencyRun};
+pub use latency_under_load::{LatencyUnderLoad, LatencyUnderLoadRun};
 pub use mlr::{
     Bounds, Class, Goal, GoalResult, LoadTrial, Loads, MlrSearch, Target, classify, conditional_throughput,
 };
@@ -91,10 +91,10 @@ pub use runner::{Promise, Runner};
 pub use search::{Answer, Bound, Found, Search, bisect};
 pub use self_test::SelfTest;
 pub use shoal_lab_plan::nearest;
-pub use shot::{Deed, NO_MATTER, OVERLOAD_STALL, Shot, Shown};
 pub use soak::{Soak, SoakResult};
 pub use sweep::Sweep;
 pub use switching::Learning;
-pub use thesis::{Thesis, ThesisRun};
 pub use throughput::{Throughput, ThroughputResult};
 pub use traffic::{LearningTraffic, Offer, StatefulTraffic, Traffic, TrafficFrom};
+pub use trial_procedure::{Precision, Preset, TrialProcedure, WhenDisturbed};
+pub use trial_spec::{MidTrialAction, NO_MATTER, OVERLOAD_STALL, Shown, TrialSpec};

@@ -8,7 +8,8 @@ use shoal_lab_plan::{SummaryRow, Trust};
 
 use crate::case::{mark, note};
 use crate::{
-    Conduct, Estimate, MeasureError, NO_MATTER, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat,
+    Estimate, MeasureError, NO_MATTER, Offer, Repeated, Report, Runner, Test, Traffic, TrialProcedure,
+    TrialSpec, repeat,
 };
 
 /// The test.
@@ -78,7 +79,8 @@ pub fn once(
     duration: Duration,
 ) -> Result<MrrTrial, MeasureError> {
     let streams = traffic.streams(&Offer::steady(rate))?;
-    let shot = Shot { own_loss: NO_MATTER, ..Shot::new(streams, rate as f64, duration).overloaded() };
+    let shot =
+        TrialSpec { own_loss: NO_MATTER, ..TrialSpec::new(streams, rate as f64, duration).overloaded() };
     let shown = runner.trial(&shot)?;
     runner.expect_answer(traffic, &shown)?;
     Ok(MrrTrial { received: shown.received_rate(), tester_limit: shown.is_tester_limit() })
@@ -89,7 +91,7 @@ impl Test for Mrr {
         "mrr"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         Estimate::of(conduct, u64::from(self.trials), self.duration)
     }
 

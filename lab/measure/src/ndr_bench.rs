@@ -9,7 +9,8 @@ use shoal_lab_plan::{Stamps, SummaryRow};
 
 use crate::case::note;
 use crate::{
-    Conduct, Estimate, MeasureError, Offer, Repeated, Report, Runner, Shot, Shown, Test, Traffic, repeat,
+    Estimate, MeasureError, Offer, Repeated, Report, Runner, Shown, Test, Traffic, TrialProcedure, TrialSpec,
+    repeat,
 };
 
 /// The test, with ndr_bench's defaults.
@@ -123,7 +124,7 @@ impl NdrBench {
     ) -> Result<Shown, MeasureError> {
         let stamps = if self.latency_ceiling.is_some() { Stamps::All } else { Stamps::None };
         let streams = traffic.streams(&Offer::steady(rate.max(1)).stamped(stamps))?;
-        let shown = runner.trial(&Shot::new(streams, rate as f64, duration).overloaded())?;
+        let shown = runner.trial(&TrialSpec::new(streams, rate as f64, duration).overloaded())?;
         runner.expect_answer(traffic, &shown)?;
         Ok(shown)
     }
@@ -155,7 +156,7 @@ impl Test for NdrBench {
         "ndr-bench"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         let steps = Estimate::of(conduct, u64::from(self.iterations), self.duration);
         let first = Estimate::of(conduct, 1, self.first + self.settle);
         (steps + first).times(conduct.runs)

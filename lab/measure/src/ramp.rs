@@ -8,7 +8,8 @@ use shoal_lab_plan::{Layer, Link, Pace, Rate, Sample, Side, Stamps, Step, Summar
 
 use crate::case::{note, with_curve};
 use crate::{
-    Conduct, Estimate, MeasureError, NO_MATTER, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat,
+    Estimate, MeasureError, NO_MATTER, Offer, Repeated, Report, Runner, Test, Traffic, TrialProcedure,
+    TrialSpec, repeat,
 };
 
 /// The test.
@@ -111,10 +112,10 @@ impl LoadTest {
     fn once(&self, runner: &mut Runner<'_>, traffic: &dyn Traffic) -> Result<LoadRun, MeasureError> {
         let target = self.target.unwrap_or_else(|| runner.most_rate(traffic.size()));
         let streams = traffic.streams(&self.offer(target))?;
-        let shot = Shot {
+        let shot = TrialSpec {
             sample_every: Some(Duration::from_secs(1)),
             own_loss: NO_MATTER,
-            ..Shot::new(streams, target as f64, self.length()).overloaded()
+            ..TrialSpec::new(streams, target as f64, self.length()).overloaded()
         };
         let shown = runner.trial(&shot)?;
         runner.expect_answer(traffic, &shown)?;
@@ -183,7 +184,7 @@ impl Test for LoadTest {
         "loadtest"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         Estimate::of(conduct, 1, self.length()).times(conduct.runs)
     }
 

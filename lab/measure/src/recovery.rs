@@ -6,7 +6,9 @@ use serde::Serialize;
 use shoal_lab_plan::{Pace, Rate, Stamps, Step, SummaryRow};
 
 use crate::case::note;
-use crate::{Conduct, Estimate, MeasureError, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat};
+use crate::{
+    Estimate, MeasureError, Offer, Repeated, Report, Runner, Test, Traffic, TrialProcedure, TrialSpec, repeat,
+};
 
 /// The test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,7 +78,7 @@ impl Recovery {
         ];
         let offer = Offer { pace: Pace::Steps { steps }, stamps: Stamps::None };
         let length = self.overload + self.after;
-        let shot = Shot::new(traffic.streams(&offer)?, high as f64, length).overloaded();
+        let shot = TrialSpec::new(traffic.streams(&offer)?, high as f64, length).overloaded();
         let shown = runner.trial(&shot)?;
         runner.expect_answer(traffic, &shown)?;
         let last = shown.outcome.streams.iter().filter(|s| s.expected).filter_map(|s| s.last_lost).max();
@@ -114,7 +116,7 @@ impl Test for Recovery {
         "recovery"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         Estimate::of(conduct, 1, self.overload + self.after).times(conduct.runs)
     }
 

@@ -2,7 +2,7 @@
 
 use shoal_lab_plan::SummaryRow;
 
-use crate::{Conduct, Estimate, MeasureError, Runner, Traffic};
+use crate::{Estimate, MeasureError, Runner, Traffic, TrialProcedure};
 
 /// What the repetitions of a test gave.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub trait Test {
     fn name(&self) -> &'static str;
 
     /// How long it will take for frames of `most` a second and direction at most.
-    fn estimate(&self, conduct: &Conduct, most: u64) -> Estimate;
+    fn estimate(&self, conduct: &TrialProcedure, most: u64) -> Estimate;
 
     /// Runs it.
     ///

@@ -6,7 +6,10 @@ use serde::Serialize;
 use shoal_lab_plan::{Counts, DeviceError, Gap, Reset, Side, SummaryRow};
 
 use crate::case::note;
-use crate::{Conduct, Deed, Estimate, MeasureError, Offer, Repeated, Runner, Shot, Traffic, repeat};
+use crate::{
+    Estimate, MeasureError, MidTrialAction, Offer, Repeated, Runner, Traffic, TrialProcedure, TrialSpec,
+    repeat,
+};
 
 /// The test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,7 +58,7 @@ impl ResetTest {
     }
 
     /// How long it will take.
-    pub fn estimate(&self, conduct: &Conduct) -> Estimate {
+    pub fn estimate(&self, conduct: &TrialProcedure) -> Estimate {
         Estimate::of(conduct, 1, self.duration).times(conduct.runs)
     }
 
@@ -87,13 +90,13 @@ impl ResetTest {
         device: &mut dyn Resets,
     ) -> Result<ResetRun, MeasureError> {
         let streams = traffic.streams(&Offer::steady(self.rate))?;
-        let shot = Shot::new(streams, self.rate as f64, self.duration).overloaded();
+        let shot = TrialSpec::new(streams, self.rate as f64, self.duration).overloaded();
         let mut begun = false;
         let mut act = || {
             begun = true;
             device.begin(self.kind);
         };
-        let shown = runner.trial_with(&shot, Some(Deed { at: self.at, act: &mut act }));
+        let shown = runner.trial_with(&shot, Some(MidTrialAction { at: self.at, act: &mut act }));
         if begun {
             device.finish()?;
         }

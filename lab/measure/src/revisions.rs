@@ -8,7 +8,7 @@ use shoal_lab_plan::SummaryRow;
 
 use crate::case::{Case, note};
 use crate::statistics::{Interval, mann_whitney, median, ratio_interval};
-use crate::{Conduct, Estimate, MeasureError, mrr::Mrr};
+use crate::{Estimate, MeasureError, TrialProcedure, mrr::Mrr};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -71,7 +71,7 @@ pub struct ComparisonResult {
 
 impl Comparison {
     /// How long it will take: MRR trials of 1 s, without the change of devices.
-    pub fn estimate(&self, conduct: &Conduct) -> Estimate {
+    pub fn estimate(&self, conduct: &TrialProcedure) -> Estimate {
         Estimate::of(conduct, u64::from(self.rounds) * 4, Mrr::default().duration)
     }
 

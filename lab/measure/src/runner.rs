@@ -9,8 +9,8 @@ use shoal_lab_plan::{
 
 use crate::case::{judge, judge_rate};
 use crate::{
-    Case, Conduct, Deed, Journal, Marks, MeasureError, OVERLOAD_STALL, Offer, Progress, Shot, Shown, Time,
-    Traffic, WhenDisturbed,
+    Case, Journal, Marks, MeasureError, MidTrialAction, OVERLOAD_STALL, Offer, Progress, Shown, Time,
+    Traffic, TrialProcedure, TrialSpec, WhenDisturbed,
 };
 
 /// The share of its self-test's rate that a tester surely keeps.
@@ -36,7 +36,7 @@ pub struct Runner<'a> {
     /// What is the same for all trials.
     pub case: Case,
     /// How trials are run.
-    pub conduct: Conduct,
+    pub conduct: TrialProcedure,
     /// Frames a second and direction that the tester reaches without a device, with the same traffic (lab.md 3.4).
     pub self_test: Option<u64>,
     /// When it has to be over; none: no matter.
@@ -62,7 +62,7 @@ impl<'a> Runner<'a> {
         journal: &'a mut dyn Journal,
         time: &'a mut dyn Time,
         case: Case,
-        conduct: Conduct,
+        conduct: TrialProcedure,
     ) -> Result<Self, MeasureError> {
         conduct.checked()?;
         Ok(Runner {
@@ -191,14 +191,14 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs a trial, again if it was disturbed or invalid, up to [`Conduct::retries`] times and while the promised time lasts;
+    /// Runs a trial, again if it was disturbed or invalid, up to [`TrialProcedure::retries`] times and while the promised time lasts;
     /// all are recorded.
     ///
     /// # Errors
     ///
     /// If it cannot be run, or recorded, or was interrupted; if it cannot end in time; and if others had the processors each
-    /// time, unless [`Conduct::when_disturbed`] says otherwise.
-    pub fn trial(&mut self, shot: &Shot) -> Result<Shown, MeasureError> {
+    /// time, unless [`TrialProcedure::when_disturbed`] says otherwise.
+    pub fn trial(&mut self, shot: &TrialSpec) -> Result<Shown, MeasureError> {
         self.trial_with(shot, None)
     }
 
@@ -207,7 +207,11 @@ impl<'a> Runner<'a> {
     /// # Errors
     ///
     /// As [`trial`](Self::trial).
-    pub fn trial_with(&mut self, shot: &Shot, mut deed: Option<Deed<'_>>) -> Result<Shown, MeasureError> {
+    pub fn trial_with(
+        &mut self,
+        shot: &TrialSpec,
+        mut deed: Option<MidTrialAction<'_>>,
+    ) -> Result<Shown, MeasureError> {
         self.step += 1;
         let mut shown = self.attempt(shot, &mut deed)?;
         let mut tries = 1;
@@ -237,12 +241,12 @@ impl<'a> Runner<'a> {
     }
 
     /// Whether others had more of the processors than they may.
-    fn is_taken(&self, shot: &Shot, shown: &Shown) -> bool {
+    fn is_taken(&self, shot: &TrialSpec, shown: &Shown) -> bool {
         !shot.any_speed && shown.outcome.taken() > self.conduct.most_taken
     }
 
     /// Why there is no result, if others had the processors in all tries.
-    fn refusal(&mut self, shot: &Shot, shown: &Shown, tries: u32) -> Option<MeasureError> {
+    fn refusal(&mut self, shot: &TrialSpec, shown: &Shown, tries: u32) -> Option<MeasureError> {
         if self.conduct.when_disturbed != WhenDisturbed::Refuse
             || !matches!(shown.verdict, Verdict::Disturbed(_))
         {
@@ -270,14 +274,14 @@ impl<'a> Runner<'a> {
     }
 
     /// Whether another trial would end within the promised time.
-    fn is_in_time(&self, shot: &Shot) -> bool {
+    fn is_in_time(&self, shot: &TrialSpec) -> bool {
         let timeout = shot.timeout.unwrap_or(self.conduct.timeout);
         let most = self.conduct.most_trial_time(shot.duration, timeout);
         self.promise.is_none_or(|promise| self.time.passed() + most <= promise.until)
     }
 
     /// Keeps in mind what a result has to be marked with.
-    fn judge(&mut self, shot: &Shot, shown: &Shown) {
+    fn judge(&mut self, shot: &TrialSpec, shown: &Shown) {
         for counts in Side::BOTH.map(|side| shown.outcome.direction(side)) {
             self.marks.duplicates += counts.duplicates;
             self.marks.reordered += counts.reordered;
@@ -304,7 +308,11 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn attempt(&mut self, shot: &Shot, deed: &mut Option<Deed<'_>>) -> Result<Shown, MeasureError> {
+    fn attempt(
+        &mut self,
+        shot: &TrialSpec,
+        deed: &mut Option<MidTrialAction<'_>>,
+    ) -> Result<Shown, MeasureError> {
         if let Some(line) = self.recalled(shot) {
             return Ok(Shown::of(shot, line.verdict, line.outcome, self.most_taken(shot)));
         }
@@ -339,12 +347,12 @@ impl<'a> Runner<'a> {
     }
 
     /// What others may take of a trial before its verdict says so.
-    fn most_taken(&self, shot: &Shot) -> f64 {
+    fn most_taken(&self, shot: &TrialSpec) -> f64 {
         let judged = !shot.any_speed && self.conduct.when_disturbed != WhenDisturbed::Mark;
         if judged { self.conduct.most_taken } else { 1.0 }
     }
 
-    fn made(&self, shot: &Shot) -> Trial {
+    fn made(&self, shot: &TrialSpec) -> Trial {
         let c = &self.conduct;
         let overload = shot.overload.then_some(OVERLOAD_STALL);
         Trial {
@@ -366,7 +374,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn line(&self, shot: &Shot, shown: &Shown, began: f64) -> TrialLine {
+    fn line(&self, shot: &TrialSpec, shown: &Shown, began: f64) -> TrialLine {
         let rate = shot.rate as u64;
         let bracket = shot.bracket.map(|(low, high)| match (&shown.verdict, shown.passed) {
             (_, true) => (rate, high),
@@ -387,7 +395,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn recalled(&mut self, shot: &Shot) -> Option<TrialLine> {
+    fn recalled(&mut self, shot: &TrialSpec) -> Option<TrialLine> {
         if shot.stateful || self.recorded.is_empty() {
             return None;
         }
@@ -417,7 +425,7 @@ impl<'a> Runner<'a> {
         let streams = traffic.streams(&Offer::steady(rate))?;
         let duration = Duration::from_secs(1);
         let shortest = self.marks.shortest;
-        let asked = self.trial(&Shot::new(streams, rate as f64, duration).overloaded())?;
+        let asked = self.trial(&TrialSpec::new(streams, rate as f64, duration).overloaded())?;
         // This one gives no result, and so does not make one short.
         self.marks.shortest = shortest;
         if let Some((where_to, sent)) = silent_side(&asked.outcome) {
@@ -447,7 +455,7 @@ fn silent_side(outcome: &Outcome) -> Option<(&'static str, u64)> {
 struct Watching<'w, 'd> {
     journal: &'w mut dyn Journal,
     now: Progress<'w>,
-    deed: Option<&'w mut Deed<'d>>,
+    deed: Option<&'w mut MidTrialAction<'d>>,
 }
 
 impl Watch for Watching<'_, '_> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{Conduct, MeasureError, Offer, Precision, Runner, Shot, Traffic};
+use crate::{MeasureError, Offer, Precision, Runner, Traffic, TrialProcedure, TrialSpec};
 
 /// What a step of a search answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub struct Search {
 
 impl Search {
     /// Without loss, as `conduct` says, up to `most`.
-    pub fn new(conduct: &Conduct, most: u64) -> Search {
+    pub fn new(conduct: &TrialProcedure, most: u64) -> Search {
         Search {
             most,
             precision: conduct.precision,
@@ -125,11 +125,11 @@ impl Search {
         bracket: (u64, u64),
     ) -> Result<Answer, MeasureError> {
         for _ in 0..=runner.conduct.loss_verification {
-            let shot = Shot {
+            let shot = TrialSpec {
                 bracket: Some(bracket),
                 most_loss: self.most_loss,
                 frame_timeout: self.frame_timeout,
-                ..Shot::new(traffic.streams(&Offer::steady(rate))?, rate as f64, self.duration)
+                ..TrialSpec::new(traffic.streams(&Offer::steady(rate))?, rate as f64, self.duration)
             };
             let shown = runner.trial(&shot)?;
             if shown.passed {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use shoal_lab_plan::Stamps;
 
 use crate::statistics::histogram_percentile;
-use crate::{Conduct, Estimate, MeasureError, Offer, Runner, Search, Shot, Traffic};
+use crate::{Estimate, MeasureError, Offer, Runner, Search, Traffic, TrialProcedure, TrialSpec};
 
 /// Of a tester whose ports are joined, with the traffic of the tests it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct SelfTest {
 
 impl SelfTest {
     /// How long it will take.
-    pub fn estimate(conduct: &Conduct, most: u64) -> Estimate {
+    pub fn estimate(conduct: &TrialProcedure, most: u64) -> Estimate {
         Estimate::of(conduct, conduct.search_trials(conduct.precision, most) + 1, conduct.duration)
     }
 
@@ -49,7 +49,7 @@ impl SelfTest {
         let half = (found.value / 2).max(1);
         let streams = traffic.streams(&Offer::steady(half).stamped(Stamps::All))?;
         let duration = runner.conduct.duration.min(Duration::from_secs(10));
-        let shown = runner.trial(&Shot::new(streams, half as f64, duration))?;
+        let shown = runner.trial(&TrialSpec::new(streams, half as f64, duration))?;
         let histograms: Vec<&Vec<(u64, u64)>> =
             shown.outcome.streams.iter().filter_map(|s| s.delays.as_ref()).map(|d| &d.histogram).collect();
         // Of several streams, the worst.

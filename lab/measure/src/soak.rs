@@ -6,7 +6,7 @@ use serde::Serialize;
 use shoal_lab_plan::Sample;
 
 use crate::case::{note, with_curve};
-use crate::{Conduct, Estimate, MeasureError, Offer, Report, Runner, Shot, Test, Traffic};
+use crate::{Estimate, MeasureError, Offer, Report, Runner, Test, Traffic, TrialProcedure, TrialSpec};
 
 /// The test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +66,9 @@ impl Soak {
     ) -> Result<SoakResult, MeasureError> {
         runner.begin(self.name(), 1, 1);
         let streams = traffic.streams(&Offer::steady(self.rate))?;
-        let shot = Shot {
+        let shot = TrialSpec {
             sample_every: Some(Duration::from_secs(1)),
-            ..Shot::new(streams, self.rate as f64, self.duration).overloaded()
+            ..TrialSpec::new(streams, self.rate as f64, self.duration).overloaded()
         };
         let shown = runner.trial(&shot)?;
         runner.expect_answer(traffic, &shown)?;
@@ -94,7 +94,7 @@ impl Test for Soak {
         "soak"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         Estimate::of(conduct, 1, self.duration)
     }
 

@@ -12,8 +12,8 @@ use shoal_lab_plan::{DeviceError, Outcome, Side, SummaryRow, Trust, Verdict};
 use crate::case::{mark, note};
 use crate::search::bisect;
 use crate::{
-    Answer, Bound, Conduct, Estimate, Found, LearningTraffic, MeasureError, Precision, Repeated, Runner,
-    Shot, repeat,
+    Answer, Bound, Estimate, Found, LearningTraffic, MeasureError, Precision, Repeated, Runner,
+    TrialProcedure, TrialSpec, repeat,
 };
 
 /// What is searched for.
@@ -66,7 +66,7 @@ impl Learning {
     }
 
     /// Tables are counted to the entry.
-    fn precision(self, conduct: &Conduct) -> Precision {
+    fn precision(self, conduct: &TrialProcedure) -> Precision {
         match self {
             Learning::Capacity { .. } => Precision::Absolute(1),
             Learning::Rate { .. } => conduct.precision,
@@ -74,7 +74,7 @@ impl Learning {
     }
 
     /// How long it will take, if the result is in the middle of what is tried.
-    pub fn estimate(self, conduct: &Conduct) -> Estimate {
+    pub fn estimate(self, conduct: &TrialProcedure) -> Estimate {
         let trials = 2 * (u64::from(self.precision(conduct).trials(self.most())) + 2);
         let (addresses, rate) = match self {
             Learning::Capacity { most, rate } => (u64::from(most) / 2, rate),
@@ -166,13 +166,13 @@ impl Learning {
             Learning::Capacity { rate, .. } => (value as u32, rate, rate),
             Learning::Rate { addresses, .. } => (addresses, value, ASKING),
         };
-        let teaching = Shot {
+        let teaching = TrialSpec {
             // Brackets are told as rates; a table's are of addresses.
             bracket: matches!(self, Learning::Rate { .. }).then_some(bracket),
             stateful: true,
             // What a table holds is no matter of speed, if all that teaches came through.
             any_speed: matches!(self, Learning::Capacity { .. }),
-            ..Shot::new(traffic.learn(addresses, rate)?, rate as f64, time(u64::from(addresses), rate))
+            ..TrialSpec::new(traffic.learn(addresses, rate)?, rate as f64, time(u64::from(addresses), rate))
                 .overloaded()
         };
         let taught = runner.trial(&teaching)?;
@@ -188,11 +188,15 @@ impl Learning {
             _ => {}
         }
         runner.wait(runner.conduct.settle)?;
-        let asking = Shot {
+        let asking = TrialSpec {
             stateful: true,
             any_speed: true,
-            ..Shot::new(traffic.ask(addresses, asking)?, asking as f64, time(u64::from(addresses), asking))
-                .overloaded()
+            ..TrialSpec::new(
+                traffic.ask(addresses, asking)?,
+                asking as f64,
+                time(u64::from(addresses), asking),
+            )
+            .overloaded()
         };
         let asked = runner.trial(&asking)?;
         let flooded: u64 =

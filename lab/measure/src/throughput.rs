@@ -6,7 +6,8 @@ use shoal_lab_plan::{SummaryRow, Trust};
 
 use crate::case::{mark, note};
 use crate::{
-    Bound, Conduct, Estimate, Found, MeasureError, Repeated, Report, Runner, Search, Test, Traffic, repeat,
+    Bound, Estimate, Found, MeasureError, Repeated, Report, Runner, Search, Test, Traffic, TrialProcedure,
+    repeat,
 };
 /// The test.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -117,7 +118,7 @@ impl Test for Throughput {
         "throughput"
     }
 
-    fn estimate(&self, conduct: &Conduct, most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, most: u64) -> Estimate {
         let trials = conduct.search_trials(conduct.precision, self.most.unwrap_or(most));
         Estimate::of(conduct, trials, conduct.duration).times(conduct.runs)
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use shoal_lab_engine::MachineClock;
 use shoal_lab_measure as measure;
-use shoal_lab_measure::{Conduct, Estimate, Promise, Time as _, WallTime};
+use shoal_lab_measure::{Estimate, Promise, Time as _, TrialProcedure, WallTime};
 use shoal_lab_plan::{SummaryRow, TrialLine};
 use shoal_lab_report as report;
 use shoal_lab_report::{Check, Folder, Host, Page, Record, Results};
@@ -21,8 +21,8 @@ use crate::history;
 use crate::revisions;
 use crate::selftest;
 use crate::settings::Settings;
-use crate::stand::tester_core;
 use crate::switching;
+use crate::test_bed::tester_core;
 use crate::under_way::{UnderWay, idle};
 use crate::view::View;
 
@@ -36,7 +36,7 @@ pub struct Campaign {
     /// In order.
     pub cases: Vec<Case>,
     /// How trials are run.
-    pub conduct: Conduct,
+    pub conduct: TrialProcedure,
     /// The preset's name.
     pub preset: String,
     /// The upper end of searches, in frames a second and direction; none: the self-test's.
@@ -121,7 +121,7 @@ impl Campaign {
         let known = Known { rate, throughput: rate, most, ceiling: self.ceiling };
         let entry = catalogue::find(&case.test);
         if entry.is_ok_and(|e| e.needs_rate) && case.rate.is_none() {
-            let once = Conduct { runs: 1, ..conduct.clone() };
+            let once = TrialProcedure { runs: 1, ..conduct.clone() };
             whole = whole + measure::Test::estimate(&measure::Throughput::default(), &once, most);
         }
         whole

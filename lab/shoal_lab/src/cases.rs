@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use shoal_lab_measure::{Conduct, MeasureError, Precision, Preset, nearest};
+use shoal_lab_measure::{MeasureError, Precision, Preset, TrialProcedure, nearest};
 use shoal_lab_plan::{SMALLEST, Verify};
 use thiserror::Error;
 
@@ -150,7 +150,7 @@ pub enum CaseError {
     },
     /// A setting that no trial can be made of.
     #[error(transparent)]
-    Conduct(#[from] MeasureError),
+    TrialProcedure(#[from] MeasureError),
 }
 
 /// Seconds that a trial of any preset but the strict one may take longer than it should.
@@ -161,7 +161,7 @@ pub const BEARABLE: f64 = 0.001;
 /// # Errors
 ///
 /// An unknown preset, or settings that make no sense.
-pub fn conduct(common: &Common, settings: &Settings) -> Result<Conduct, CaseError> {
+pub fn conduct(common: &Common, settings: &Settings) -> Result<TrialProcedure, CaseError> {
     let preset = Preset::by_name(common.preset.as_deref().unwrap_or(&settings.test.preset))?;
     let mut conduct = preset.conduct();
     conduct.burst = settings.tester.burst;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use shoal_lab_measure::{
-    BackToBack, Broadcast, BurstGap, Conduct, DelayVariation, ForwardingRate, FrameLoss, Latency, LoadTest,
-    MlrSearch, Mrr, NdrBench, Recovery, Soak, Steps, Test, Thesis, Throughput, nearest,
+    BackToBack, Broadcast, BurstGap, DelayVariation, ForwardingRate, FrameLoss, Latency, LatencyUnderLoad,
+    LoadTest, MlrSearch, Mrr, NdrBench, Recovery, Soak, Steps, Test, Throughput, TrialProcedure, nearest,
 };
 
 use crate::cases::Case;
@@ -30,7 +30,7 @@ pub const ENTRIES: [Entry; 27] = [
     entry("back-to-back", "longest burst without loss, and the buffer behind it (RFC 9004)", true),
     entry("burst-gap", "smallest gap between bursts without loss (RFC 2544 21)", false),
     entry("recovery", "time until loss ends after an overload (RFC 2544 26.5)", true),
-    entry("reset", "time without forwarding when the device begins anew (RFC 6201)", true),
+    entry("reset", "time without forwarding when the device restarts (RFC 6201)", true),
     entry("ndr", "highest rate without loss, as T-Rex's ndr_bench looks for it", false),
     entry("pdr", "highest rate with 0.1 % loss, as T-Rex's ndr_bench looks for it", false),
     entry("mlrsearch", "NDR and PDR with few trials (RFC 9971)", false),
@@ -82,7 +82,7 @@ pub struct Known {
 
 /// The test of a case; none for those that need the device itself (`reset`, tables), two of them (`revisions`), no single traffic
 /// (`gates`) or no tester (`replay`).
-pub fn make(case: &Case, conduct: &Conduct, known: Known) -> Option<Box<dyn Test>> {
+pub fn make(case: &Case, conduct: &TrialProcedure, known: Known) -> Option<Box<dyn Test>> {
     let quick = conduct.duration < Duration::from_mins(1);
     Some(match case.test.as_str() {
         "throughput" => Box::new(Throughput { most: known.ceiling, ..Throughput::default() }),
@@ -116,16 +116,16 @@ pub fn make(case: &Case, conduct: &Conduct, known: Known) -> Option<Box<dyn Test
         }),
         "soak" => Box::new(Soak { rate: known.rate * 95 / 100, duration: conduct.duration * 10 }),
         "loadtest" => Box::new(load_test(quick, conduct, known)),
-        "thesis" => Box::new(Thesis {
+        "thesis" => Box::new(LatencyUnderLoad {
             duration: conduct.duration,
             repetitions: conduct.runs,
-            ..Thesis::at(known.rate)
+            ..LatencyUnderLoad::at(known.rate)
         }),
         _ => return None,
     })
 }
 
-fn ndr_bench(pdr: f64, conduct: &Conduct, known: Known) -> NdrBench {
+fn ndr_bench(pdr: f64, conduct: &TrialProcedure, known: Known) -> NdrBench {
     NdrBench {
         pdr,
         duration: conduct.duration.min(Duration::from_secs(20)),
@@ -137,7 +137,7 @@ fn ndr_bench(pdr: f64, conduct: &Conduct, known: Known) -> NdrBench {
 }
 
 /// The published runs' eight minutes, or as much of them as ten trials take.
-fn load_test(quick: bool, conduct: &Conduct, known: Known) -> LoadTest {
+fn load_test(quick: bool, conduct: &TrialProcedure, known: Known) -> LoadTest {
     let whole = LoadTest { target: known.ceiling, ..LoadTest::default() };
     if !quick {
         return whole;
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn each_test_can_be_made_under_its_own_name() {
         let known = Known { rate: 1_000, throughput: 1_000, most: 10_000, ceiling: None };
-        let conduct = Conduct::default();
+        let conduct = TrialProcedure::default();
         for entry in ENTRIES {
             let cases = expand(entry.name, &crate::args::Common::default(), &Defaults::default()).unwrap();
             let made = make(&cases[0], &conduct, known);

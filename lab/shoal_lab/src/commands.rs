@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use shoal_lab_measure::{Conduct, Promise, Time as _, WallTime, WhenDisturbed};
+use shoal_lab_measure::{Promise, Time as _, TrialProcedure, WallTime, WhenDisturbed};
 use shoal_lab_plan::Trust;
 use shoal_lab_report as report;
 use shoal_lab_report::{Check, CheckOutcome, Results, Statistics, junit};
@@ -27,9 +27,9 @@ use crate::revisions;
 use crate::selftest;
 use crate::settings::{Loaded, Settings};
 use crate::siitperf;
-use crate::stand::{StandError, cores};
 use crate::suites;
 use crate::switching;
+use crate::test_bed::{StandError, cores};
 use crate::view::{View, short};
 
 /// Does what was typed.
@@ -117,7 +117,7 @@ impl Lab {
         }
         let duts = common.dut.clone();
         cases.sort_by_key(|case| duts.iter().position(|d| *d == case.dut));
-        let conduct = Conduct {
+        let conduct = TrialProcedure {
             duration: Duration::from_millis(300),
             runs: 3,
             precision: shoal_lab_measure::Precision::Relative(0.03),
@@ -251,7 +251,7 @@ impl Lab {
         self.measure(&common, cases, conduct, &suite.which)
     }
 
-    fn measure(&self, common: &Common, cases: Vec<Case>, conduct: Conduct, name: &str) -> Exit {
+    fn measure(&self, common: &Common, cases: Vec<Case>, conduct: TrialProcedure, name: &str) -> Exit {
         let mut settings = self.settings.clone();
         if let Some(form) = &common.frame {
             settings.traffic.frame.clone_from(form);
@@ -338,7 +338,7 @@ impl Lab {
     fn selftest(&self, wanted: &Selftest) -> Exit {
         let clock = shoal_lab_engine::MachineClock::calibrated();
         let quick = shoal_lab_measure::Preset::Quick.conduct();
-        let conduct = Conduct {
+        let conduct = TrialProcedure {
             duration: wanted.duration,
             rest: Duration::from_millis(20),
             most_taken: self.settings.tester.most_taken,

@@ -5,8 +5,8 @@ use shoal_lab_measure::{Estimate, Offer, Traffic, spoken};
 use crate::campaign::Campaign;
 use crate::cases::Case;
 use crate::replay;
-use crate::stand::{dut_settings, scenario};
 use crate::switching;
+use crate::test_bed::{dut_settings, scenario};
 use crate::traffic::CaseTraffic;
 
 /// Prints it.

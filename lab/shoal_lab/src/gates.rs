@@ -1,6 +1,6 @@
 //! Is every frame right: of all sizes and both families, at a rate that every device carries.
 
-use shoal_lab_measure::{Conduct, Estimate, Gate, Gates, MeasureError, Report, Runner};
+use shoal_lab_measure::{Estimate, Gate, Gates, MeasureError, Report, Runner, TrialProcedure};
 use shoal_lab_plan::{Ports, Scenario};
 use shoal_lab_report::{Check, CheckOutcome};
 
@@ -17,7 +17,7 @@ fn sizes(ip: Ip) -> impl Iterator<Item = u32> {
 }
 
 /// How long they take.
-pub fn estimate(conduct: &Conduct) -> Estimate {
+pub fn estimate(conduct: &TrialProcedure) -> Estimate {
     let gates = [Ip::Four, Ip::Six].into_iter().flat_map(sizes).count();
     Estimate::of(conduct, gates as u64, Gates::of(Vec::new()).duration)
 }

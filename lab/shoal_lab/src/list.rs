@@ -13,8 +13,8 @@ use crate::cases::{Case, Defaults, NAMED, expand};
 use crate::catalogue::ENTRIES;
 use crate::doctor::{self, Finding};
 use crate::settings::Settings;
-use crate::stand::{dut_settings, scenario};
 use crate::suites::SUITES;
+use crate::test_bed::{dut_settings, scenario};
 
 /// As text or JSON.
 pub fn list(what: Listed, settings: &Settings, as_json: bool) -> String {

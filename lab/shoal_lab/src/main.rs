@@ -1,11 +1,11 @@
 //! Measures routers by the RFCs, and says how far to trust the figures.
 //!
 //! [`args`] is what can be typed, [`cases`] makes results to be had of it, [`campaign`] has them one after the other: for each
-//! a [`stand`] (a device, and the tester at its ports), the case's [`traffic`], and a test of the [`catalogue`].
+//! a [`test_bed`] (a device, and the tester at its ports), the case's [`traffic`], and a test of the [`catalogue`].
 #![forbid(unsafe_code)]
 
 #[macro_use]
-mod say;
+mod print_macros;
 
 mod args;
 mod bases;
@@ -30,9 +30,9 @@ mod revisions;
 mod selftest;
 mod settings;
 mod siitperf;
-mod stand;
 mod suites;
 mod switching;
+mod test_bed;
 mod traffic;
 mod under_way;
 mod view;

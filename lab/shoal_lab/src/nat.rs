@@ -8,7 +8,7 @@ use shoal_lab_plan::{Device, Order, Ports, Rate, Scenario, Side, Stream};
 use crate::cases::Case;
 use crate::catalogue::Known;
 use crate::settings::Settings;
-use crate::stand::flush;
+use crate::test_bed::flush;
 use crate::traffic;
 
 /// Connections, if the command line does not say how many.

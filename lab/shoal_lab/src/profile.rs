@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use shoal_lab_frame as frame;
 use shoal_lab_measure::{
-    Conduct, Estimate, MeasureError, Offer, Report, Runner, Shot, Test, Traffic, repeat,
+    Estimate, MeasureError, Offer, Report, Runner, Test, Traffic, TrialProcedure, TrialSpec, repeat,
 };
 use shoal_lab_plan::{Link, Scenario, Side, Stream};
 use shoal_lab_stl as stl;
@@ -97,7 +97,7 @@ impl Test for AsIs {
         "stl"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         Estimate::of(conduct, 1, conduct.duration).times(conduct.runs)
     }
 
@@ -105,7 +105,7 @@ impl Test for AsIs {
         let (runs, duration) = (runner.conduct.runs, runner.conduct.duration);
         let shown = repeat(runner, self.name(), runs, |runner| {
             let streams: Vec<Stream> = traffic.streams(&Offer::steady(1))?;
-            runner.trial(&Shot::new(streams, 0.0, duration).overloaded())
+            runner.trial(&TrialSpec::new(streams, 0.0, duration).overloaded())
         })?;
         let seconds = duration.as_secs_f64();
         let mut rows = Vec::new();

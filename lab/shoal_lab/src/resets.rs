@@ -23,8 +23,8 @@ pub fn run(
     rate: u64,
 ) -> Result<Report, MeasureError> {
     let Some(taken) = device.take() else {
-        let nobody = DeviceError::Cannot { device: "no device".into(), what: "be reset".into() };
-        return Err(nobody.into());
+        let none = DeviceError::Cannot { device: "no device".into(), what: "be reset".into() };
+        return Err(none.into());
     };
     let mut beside = Beside { device: Arc::new(Mutex::new(taken)), under_way: None };
     let result = each_kind(runner, traffic, &mut beside, rate);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use shoal_lab_measure as measure;
 use shoal_lab_measure::{
-    Comparison, ComparisonResult, Conduct, Estimate, Judgement, MeasureError, Mrr, MrrTrial, Revision,
-    Runner, Traffic, WallTime,
+    Comparison, ComparisonResult, Estimate, Judgement, MeasureError, Mrr, MrrTrial, Revision, Runner,
+    Traffic, TrialProcedure, WallTime,
 };
 use shoal_lab_plan::{SummaryRow, TrialLine, Trust};
 use shoal_lab_report::{Check, CheckOutcome, Folder};
@@ -14,7 +14,7 @@ use shoal_lab_report::{Check, CheckOutcome, Folder};
 use crate::cases::Case;
 use crate::exit::Exit;
 use crate::journal::Kept;
-use crate::stand::{Stand, StandError, dut_settings, scenario};
+use crate::test_bed::{StandError, TestBed, dut_settings, scenario};
 use crate::traffic::CaseTraffic;
 use crate::under_way::{Stop, UnderWay, refused};
 use crate::view::View;
@@ -44,7 +44,7 @@ impl measure::Journal for Shown<'_> {
 }
 
 /// How long it takes: each trial has a device of its own.
-pub fn estimate(conduct: &Conduct) -> Estimate {
+pub fn estimate(conduct: &TrialProcedure) -> Estimate {
     let trials = Comparison::default().estimate(conduct);
     Estimate { time: trials.time + START * trials.trials as u32, ..trials }
 }
@@ -191,7 +191,7 @@ fn one(
         base.clone_into(&mut settings.dut.shoal);
     }
     let conduct = &under.campaign.conduct;
-    let mut stand = Stand::open(case, scenario(case, &settings), &settings, &under.clock)?;
+    let mut stand = TestBed::open(case, scenario(case, &settings), &settings, &under.clock)?;
     let traffic = CaseTraffic::new(case, &stand.scenario, stand.ports.as_ref(), &settings, conduct.duration)?;
     stand.ready(&traffic, &case.dut)?;
     let told = measure::Case {

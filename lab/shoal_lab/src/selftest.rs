@@ -2,20 +2,20 @@
 
 use shoal_lab_engine::MachineClock;
 use shoal_lab_measure as measure;
-use shoal_lab_measure::{Conduct, Estimate, Journal, Promise, Runner, Traffic, WallTime};
+use shoal_lab_measure::{Estimate, Journal, Promise, Runner, Traffic, TrialProcedure, WallTime};
 use shoal_lab_report as report;
 
 use crate::cases::{BEARABLE, Case};
 use crate::settings::Settings;
-use crate::stand::{Stand, StandError};
+use crate::test_bed::{StandError, TestBed};
 use crate::traffic::CaseTraffic;
 
 /// What a tester on a virtual wire is never asked for: more than any reaches.
 const MOST: u64 = 40_000_000;
 
 /// Short trials and two percent: it says where the tester ends, no more.
-fn short(conduct: &Conduct) -> Conduct {
-    Conduct {
+fn short(conduct: &TrialProcedure) -> TrialProcedure {
+    TrialProcedure {
         runs: 1,
         duration: conduct.duration.min(std::time::Duration::from_secs(1)),
         precision: measure::Precision::Relative(0.02),
@@ -26,7 +26,7 @@ fn short(conduct: &Conduct) -> Conduct {
 }
 
 /// How long it will take, if the tester reaches `most`.
-pub fn estimate(conduct: &Conduct, most: u64) -> Estimate {
+pub fn estimate(conduct: &TrialProcedure, most: u64) -> Estimate {
     measure::SelfTest::estimate(&short(conduct), most)
 }
 
@@ -62,13 +62,13 @@ pub fn told(case: &Case, transport: &str) -> measure::Case {
 pub fn measure(
     case: &Case,
     over: Over<'_>,
-    conduct: &Conduct,
+    conduct: &TrialProcedure,
     ceiling: Option<u64>,
     promise: Option<Promise>,
     journal: &mut dyn Journal,
 ) -> Result<(measure::SelfTest, report::SelfTest), StandError> {
     let Over { transport, settings, clock } = over;
-    let mut stand = Stand::joined(case, transport, settings, clock)?;
+    let mut stand = TestBed::joined(case, transport, settings, clock)?;
     let traffic = CaseTraffic::new(case, &stand.scenario, None, settings, conduct.duration)?;
     stand.ready(&traffic, "the tester")?;
     let told = told(case, transport);

@@ -8,7 +8,7 @@ use shoal_lab_plan::{Device, Ports, Rate, Scenario, Side, Stream};
 use crate::cases::{Case, CaseError, Direction};
 use crate::catalogue::Known;
 use crate::settings::Settings;
-use crate::stand::flush;
+use crate::test_bed::flush;
 use crate::traffic;
 
 /// The most addresses that are tried for a table's size, if the command line does not say how many.

@@ -25,7 +25,7 @@ enum Kind {
     /// One of T-Rex's load tests.
     Load(frame::LoadTraffic),
     /// The thesis's two streams.
-    Thesis(frame::ThesisTraffic),
+    LatencyUnderLoad(frame::LoadAndLatencyTraffic),
     /// A profile's, at its own pace.
     Profile(Vec<Stream>),
 }
@@ -70,14 +70,14 @@ impl CaseTraffic {
         let rfc = |size: u32| rfc(case, size, scenario, macs, direction, settings).map_err(words);
         let (kind, size) = match (&case.frames, case.test.as_str()) {
             (Frames::Size(size), "thesis") => {
-                let thesis = frame::ThesisTraffic {
+                let thesis = frame::LoadAndLatencyTraffic {
                     size: *size,
                     sources: frame::FORWARDING_SOURCES,
                     latency_pps: frame::LATENCY_PPS,
                     direction,
                     macs,
                 };
-                (Kind::Thesis(thesis), *size)
+                (Kind::LatencyUnderLoad(thesis), *size)
             }
             (Frames::Size(size), _) => (Kind::Rfc(vec![(1, rfc(*size)?)]), *size),
             (Frames::Named(name), _) if name.starts_with("imix:") => {
@@ -107,7 +107,7 @@ impl CaseTraffic {
         let one = Rate::per_second(1);
         match &self.kind {
             Kind::Load(load) => load.streams(one),
-            Kind::Thesis(thesis) => thesis.streams(one),
+            Kind::LatencyUnderLoad(thesis) => thesis.streams(one),
             Kind::Profile(streams) => Ok(streams.clone()),
             Kind::Rfc(parts) => {
                 let whole: u64 = parts.iter().map(|p| p.0).sum();
@@ -127,7 +127,7 @@ impl Traffic for CaseTraffic {
         if matches!(self.kind, Kind::Profile(_)) {
             return Ok(streams);
         }
-        let is_thesis = matches!(self.kind, Kind::Thesis(_));
+        let is_thesis = matches!(self.kind, Kind::LatencyUnderLoad(_));
         let mut stamped = [false; 2];
         for stream in &mut streams {
             // The thesis's latency stream has its own rate and is always measured.

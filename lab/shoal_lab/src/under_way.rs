@@ -24,8 +24,8 @@ use crate::replay;
 use crate::resets;
 use crate::revisions;
 use crate::selftest;
-use crate::stand::{Stand, StandError, dut_settings, scenario};
 use crate::switching;
+use crate::test_bed::{StandError, TestBed, dut_settings, scenario};
 use crate::traffic::CaseTraffic;
 use crate::view::View;
 
@@ -67,7 +67,7 @@ impl Stop {
 const IDLE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(1));
 
 /// How long a meter sees a device at rest.
-pub fn idle(conduct: &measure::Conduct) -> Duration {
+pub fn idle(conduct: &measure::TrialProcedure) -> Duration {
     conduct.duration.clamp(IDLE.0, IDLE.1)
 }
 
@@ -95,7 +95,7 @@ pub struct UnderWay<'c> {
     pub(crate) ceilings: BTreeMap<(String, String, String, String), u64>,
     /// Throughputs found in this campaign.
     pub(crate) throughputs: BTreeMap<Like, u64>,
-    pub(crate) stand: Option<Stand>,
+    pub(crate) stand: Option<TestBed>,
     /// When the case has to be over.
     pub(crate) promise: Option<Promise>,
 }
@@ -166,7 +166,7 @@ impl UnderWay<'_> {
             return Ok(());
         }
         self.leave();
-        match Stand::open(case, wanted, settings, &self.clock) {
+        match TestBed::open(case, wanted, settings, &self.clock) {
             Ok(stand) => {
                 self.stand = Some(stand);
                 Ok(())
@@ -190,7 +190,7 @@ impl UnderWay<'_> {
         self.stand = None;
     }
 
-    fn note_device(&mut self, case: &Case, stand: &mut Stand) {
+    fn note_device(&mut self, case: &Case, stand: &mut TestBed) {
         let Some(device) = &mut stand.device else { return };
         let counters = device.counters().unwrap_or_default();
         let described = device.describe();
@@ -210,7 +210,7 @@ impl UnderWay<'_> {
     fn on_stand(
         &mut self,
         case: &Case,
-        stand: &mut Stand,
+        stand: &mut TestBed,
         folder: &mut Folder,
         view: &mut View,
     ) -> Result<(), Stop> {
@@ -259,7 +259,7 @@ impl UnderWay<'_> {
         let mut kept = Kept::new(folder, view, &told.transport);
         kept.start_delay = campaign.conduct.start_delay;
         let mut time = WallTime;
-        let Stand { tester, device, scenario, ports, .. } = stand;
+        let TestBed { tester, device, scenario, ports, .. } = stand;
         let mut runner =
             Runner::new(tester.as_mut(), &mut kept, &mut time, told.clone(), campaign.conduct.clone())
                 .map_err(|e| Stop::of(case, &e))?;

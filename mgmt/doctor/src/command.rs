@@ -109,7 +109,8 @@ enum Verb {
 
 /// Runs `shoal tune`; `arguments` are those behind the word.
 pub fn tune(arguments: &[OsString], around: &Surroundings) -> Outcome {
-    let (mut as_json, mut wish, mut verb, mut names) = (false, tune::Wish::default(), Verb::List, Vec::new());
+    let (mut as_json, mut wish, mut verb, mut names) =
+        (false, tune::ApplyOptions::default(), Verb::List, Vec::new());
     let mut words = 0;
     for argument in arguments {
         let text = argument.to_string_lossy();
@@ -152,7 +153,7 @@ pub fn tune(arguments: &[OsString], around: &Surroundings) -> Outcome {
 fn run(
     verb: Verb,
     names: &[Name],
-    wish: tune::Wish,
+    wish: tune::ApplyOptions,
     as_json: bool,
     around: &Surroundings,
 ) -> Result<Outcome, TuneError> {

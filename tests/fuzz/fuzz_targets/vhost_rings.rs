@@ -9,7 +9,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use rustix::fs::MemfdFlags;
 use shoal_vhost_user::{
-    Call, Features, Found, GuestMemory, Queue, Reader, RegionSaid, Sender, Trust, Vring, VringPlace,
+    Call, Features, FoundPackets, GuestMemory, Queue, Reader, RegionDescription, Sender, Trust, Vring, VringPlace,
 };
 
 const LEN: u64 = 64 << 10;
@@ -35,8 +35,8 @@ fuzz_target!(|data: &[u8]| {
         rustix::fs::memfd_create("guest", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).expect("memory");
     rustix::fs::ftruncate(&fd, LEN).expect("memory");
     let said = [
-        RegionSaid { guest: 0, size: HALF, user: USER, offset: 0 },
-        RegionSaid { guest: HIGH, size: HALF, user: USER + HALF, offset: HALF },
+        RegionDescription { guest: 0, size: HALF, user: USER, offset: 0 },
+        RegionDescription { guest: HIGH, size: HALF, user: USER + HALF, offset: HALF },
     ];
     let fds = [fd.try_clone().expect("a descriptor"), fd.try_clone().expect("a descriptor")];
     let memory = Arc::new(GuestMemory::open(&said, &fds, Trust::NoGuest).expect("it is all there"));
@@ -47,7 +47,7 @@ fuzz_target!(|data: &[u8]| {
     let features = Features(features.fold(1 << 30, |all, (_, bit)| all | 1 << bit));
     let queue = |at| Queue::new(vring(&memory, at), features, 0, Call::default(), None, Arc::default());
     let (mut queue, mut sender) = (queue(RINGS[0]), Sender::new(queue(RINGS[1])));
-    let mut found = Found::default();
+    let mut found = FoundPackets::default();
     let mut given = [0_u16; 2];
     for act in rest.chunks_exact(6) {
         let [kind, a, b, c, d, e] = *act else { unreachable!("six bytes") };

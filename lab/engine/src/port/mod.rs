@@ -73,7 +73,7 @@ pub enum PortError {
     #[error("the peer has gone and has not come back")]
     Gone,
     /// The device is not there any more.
-    #[error("its device has gone and does not come back: it has to be attached to anew")]
+    #[error("its device has gone and does not come back: it has to be attached again")]
     Unplugged,
     /// Longer than the port takes.
     #[error("a frame of {length} bytes; at most {most} can be sent here")]

@@ -120,7 +120,7 @@ pub enum WhenFull {
 
 /// What a device did to frames that were sent at one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct BehaviourCounts {
     /// Frames that came in.
     pub taken: u64,
     /// Lost by chance.

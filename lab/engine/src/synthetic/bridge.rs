@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn what_is_known_on_a_side_is_filtered_there_and_passes_from_the_other() {
         let mut bridge = bridge(10, WhenFull::Refuse);
-        assert!(bridge.passes(Side::Left, 0, &frame(2, 1)), "nobody knows 2");
+        assert!(bridge.passes(Side::Left, 0, &frame(2, 1)), "2 is not known");
         assert!(!bridge.passes(Side::Left, 0, &frame(1, 3)));
         assert!(bridge.passes(Side::Right, 0, &frame(1, 2)));
         // It moves to the right.

@@ -2,10 +2,10 @@
 
 use shoal_lab_plan::Side;
 
-use super::behaviour::{Behaviour, Told};
+use super::behaviour::{Behaviour, BehaviourCounts};
 use super::bridge::Bridge;
 use super::nat::Nat;
-use super::path::{Leavings, Server};
+use super::path::{Departures, Server};
 use crate::sides::{at, at_mut};
 use crate::timeline::nanoseconds;
 
@@ -15,10 +15,10 @@ pub(super) struct Device {
     behaviour: Behaviour,
     /// By the side at which frames come in.
     servers: [Server; 2],
-    told: [Told; 2],
+    told: [BehaviourCounts; 2],
     chances: [fastrand::Rng; 2],
     /// By the side at which frames go out.
-    leavings: [Leavings; 2],
+    leavings: [Departures; 2],
     nat: Option<Nat>,
     bridge: Option<Bridge>,
     origin: u64,
@@ -30,9 +30,9 @@ impl Device {
         let seed = behaviour.seed;
         Device {
             servers: [Server::new(&behaviour), Server::new(&behaviour)],
-            told: [Told::default(); 2],
+            told: [BehaviourCounts::default(); 2],
             chances: [0, 1].map(|side| fastrand::Rng::with_seed(seed.wrapping_mul(2).wrapping_add(side))),
-            leavings: [Leavings::default(), Leavings::default()],
+            leavings: [Departures::default(), Departures::default()],
             nat: behaviour.nat.map(Nat::new),
             bridge: behaviour.bridge.map(Bridge::new),
             origin: 0,
@@ -68,10 +68,10 @@ impl Device {
     /// Times of stalls and resets count from `moment`, and what it did from now on.
     pub(super) fn begin(&mut self, moment: u64) {
         self.origin = moment;
-        self.told = [Told::default(); 2];
+        self.told = [BehaviourCounts::default(); 2];
     }
 
-    pub(super) fn told(&self) -> [Told; 2] {
+    pub(super) fn told(&self) -> [BehaviourCounts; 2] {
         self.told
     }
 

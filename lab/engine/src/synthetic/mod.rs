@@ -10,5 +10,5 @@ mod nat;
 mod path;
 mod port;
 
-pub use behaviour::{AddressTable, Behaviour, NatFault, NatTable, Stalls, Told, WhenFull};
+pub use behaviour::{AddressTable, Behaviour, BehaviourCounts, NatFault, NatTable, Stalls, WhenFull};
 pub use port::{Control, SyntheticPort};

@@ -78,7 +78,7 @@ struct Leaving {
 
 /// Frames that will go out at one side.
 #[derive(Debug, Default)]
-pub(super) struct Leavings {
+pub(super) struct Departures {
     heap: BinaryHeap<Reverse<Leaving>>,
     frames: Vec<Vec<u8>>,
     free: Vec<usize>,
@@ -87,7 +87,7 @@ pub(super) struct Leavings {
     next: u64,
 }
 
-impl Leavings {
+impl Departures {
     /// `frame` goes out at `moment`.
     pub(super) fn add(&mut self, frame: &[u8], moment: u64, place: Option<u64>) {
         let slot = self.free.pop().unwrap_or_else(|| {

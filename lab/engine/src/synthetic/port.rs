@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use shoal_lab_plan::Side;
 
-use super::behaviour::{Behaviour, Told};
+use super::behaviour::{Behaviour, BehaviourCounts};
 use super::device::Device;
 use crate::clock::Clock;
 use crate::port::{Drops, Flushed, PortError, Received, Transport};
@@ -30,7 +30,7 @@ pub struct Control(Rc<RefCell<Device>>);
 
 impl Control {
     /// As [`SyntheticPort::told`].
-    pub fn told(&self) -> [Told; 2] {
+    pub fn told(&self) -> [BehaviourCounts; 2] {
         self.0.borrow().told()
     }
 
@@ -68,7 +68,7 @@ impl<C: Clock> SyntheticPort<C> {
     }
 
     /// What the device did since the trial's start to frames that came in at left and right.
-    pub fn told(&self) -> [Told; 2] {
+    pub fn told(&self) -> [BehaviourCounts; 2] {
         self.device.borrow().told()
     }
 

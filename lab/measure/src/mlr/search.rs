@@ -10,7 +10,7 @@ use shoal_lab_plan::{Side, SummaryRow, Trust, Verdict};
 
 use super::{Bounds, Class, Goal, LoadTrial, Loads, Target, classify, conditional_throughput};
 use crate::case::{mark, note};
-use crate::{Conduct, Estimate, MeasureError, Offer, Report, Runner, Shot, Shown, Test, Traffic};
+use crate::{Estimate, MeasureError, Offer, Report, Runner, Shown, Test, Traffic, TrialProcedure, TrialSpec};
 
 /// The search.
 #[derive(Clone, Debug, PartialEq)]
@@ -183,7 +183,7 @@ impl MlrSearch {
         let max = self.max.unwrap_or_else(|| runner.most_rate(traffic.size()));
         self.search(max, &mut |load, duration| {
             let streams = traffic.streams(&Offer::steady(load))?;
-            let shown = runner.trial(&Shot::new(streams, load as f64, duration).overloaded())?;
+            let shown = runner.trial(&TrialSpec::new(streams, load as f64, duration).overloaded())?;
             runner.expect_answer(traffic, &shown)?;
             if shown.is_tester_limit() {
                 runner.limit(load);
@@ -271,7 +271,7 @@ impl Test for MlrSearch {
     }
 
     /// About: each goal decides about eight loads, half of its duration sum each.
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         let of = |goal: &Goal| {
             let each = (goal.duration_sum.as_secs_f64() / goal.final_duration.as_secs_f64() / 2.0).ceil();
             Estimate::of(conduct, 8 * each as u64, goal.final_duration)

@@ -7,7 +7,9 @@ use shoal_lab_plan::SummaryRow;
 use super::{Sessions, Setup};
 use crate::case::note;
 use crate::search::bisect;
-use crate::{Answer, Conduct, Estimate, MeasureError, Precision, Repeated, Runner, StatefulTraffic, repeat};
+use crate::{
+    Answer, Estimate, MeasureError, Precision, Repeated, Runner, StatefulTraffic, TrialProcedure, repeat,
+};
 
 /// The test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +50,7 @@ pub struct CapacityFound {
 
 impl Capacity {
     /// How long it will take: the doublings to twice the safe number, and the search.
-    pub fn estimate(&self, conduct: &Conduct) -> Estimate {
+    pub fn estimate(&self, conduct: &TrialProcedure) -> Estimate {
         let rate = (self.most_rate / 2).max(1);
         let doublings = u64::from((self.most / self.safe.max(1)).max(1).ilog2()) + 1;
         let search = u64::from(Precision::Absolute(self.rate_error).trials(self.most_rate));

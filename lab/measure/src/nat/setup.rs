@@ -9,8 +9,8 @@ use super::Sessions;
 use crate::case::note;
 use crate::search::bisect;
 use crate::{
-    Answer, Bound, Conduct, Estimate, MeasureError, Precision, Repeated, Runner, Shot, Shown,
-    StatefulTraffic, repeat,
+    Answer, Bound, Estimate, MeasureError, Precision, Repeated, Runner, Shown, StatefulTraffic,
+    TrialProcedure, TrialSpec, repeat,
 };
 
 /// The test.
@@ -36,12 +36,12 @@ pub struct SetupFound {
     /// Connections of the check over which no answer came back; 0 also without a check.
     pub unanswered: u64,
     /// What was wrong with what was learnt: the worst filling, or the last that passed; and with answers in the check.
-    pub wrong: Wrong,
+    pub wrong: TranslationErrors,
 }
 
 /// What was wrong with translations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Wrong {
+pub struct TranslationErrors {
     /// Two flows had the same one.
     pub not_unique: u64,
     /// One changed.
@@ -54,10 +54,10 @@ pub struct Wrong {
     pub examples: Vec<String>,
 }
 
-impl Wrong {
+impl TranslationErrors {
     /// Reads what was learnt.
-    pub fn of(learnt: Option<&Learnt>) -> Wrong {
-        learnt.map_or_else(Wrong::default, |l| Wrong {
+    pub fn of(learnt: Option<&Learnt>) -> TranslationErrors {
+        learnt.map_or_else(TranslationErrors::default, |l| TranslationErrors {
             not_unique: l.not_unique,
             not_stable: l.not_stable,
             not_restored: l.not_restored,
@@ -95,10 +95,11 @@ impl Setup {
             value: tuples.to_string(),
             nearest: format!("a state table has at most {}", u32::MAX),
         })?;
-        let shot = Shot {
+        let shot = TrialSpec {
             learn: Some((Side::Right, most)),
             stateful: true,
-            ..Shot::new(traffic.fill(tuples, rate)?, rate as f64, Self::filling(tuples, rate)).overloaded()
+            ..TrialSpec::new(traffic.fill(tuples, rate)?, rate as f64, Self::filling(tuples, rate))
+                .overloaded()
         };
         // A second filling of a table that is already full would prove nothing: it is emptied before each try.
         let mut tries = 0;
@@ -117,12 +118,12 @@ impl Setup {
     pub(super) fn is_filled(shown: &Shown, tuples: u64) -> bool {
         let received = shown.outcome.direction(Side::Left).received;
         let learnt = shown.outcome.learnt.as_ref();
-        let sound = learnt.is_none_or(|l| l.tuples >= tuples && Wrong::of(Some(l)).broken() == 0);
+        let sound = learnt.is_none_or(|l| l.tuples >= tuples && TranslationErrors::of(Some(l)).broken() == 0);
         shown.passed && received >= tuples && sound
     }
 
     /// How long it will take: searches begin in the middle, so fillings of half the most are counted.
-    pub fn estimate(&self, conduct: &Conduct) -> Estimate {
+    pub fn estimate(&self, conduct: &TrialProcedure) -> Estimate {
         let trials = u64::from(self.precision.trials(self.most)) + 1;
         Estimate::of(conduct, trials, Self::filling(self.tuples, self.most / 2) + conduct.settle)
             .times(conduct.runs)
@@ -153,11 +154,11 @@ impl Setup {
         traffic: &dyn StatefulTraffic,
         device: &mut dyn Sessions,
     ) -> Result<SetupFound, MeasureError> {
-        let mut wrong = Wrong::default();
+        let mut wrong = TranslationErrors::default();
         let found = bisect(0, self.most + 1, self.precision, |rate, _| {
             let shown = Self::fill(runner, traffic, device, self.tuples, rate)?;
             let passed = Self::is_filled(&shown, self.tuples);
-            let now = Wrong::of(shown.outcome.learnt.as_ref());
+            let now = TranslationErrors::of(shown.outcome.learnt.as_ref());
             // Broken translations are told whichever filling they were in; refused flows only of fillings that passed.
             if now.broken() > wrong.broken() || (passed && wrong.broken() == 0) {
                 wrong = now;
@@ -209,17 +210,17 @@ impl Setup {
         device: &mut dyn Sessions,
         rate: u64,
         alpha: f64,
-    ) -> Result<(u64, Wrong), MeasureError> {
+    ) -> Result<(u64, TranslationErrors), MeasureError> {
         Self::fill(runner, traffic, device, self.tuples, rate)?;
         let slower = ((rate as f64 * alpha) as u64).max(1);
         let streams = traffic.check(self.tuples, slower)?;
-        let shot = Shot {
+        let shot = TrialSpec {
             stateful: true,
             verify_all: true,
-            ..Shot::new(streams, slower as f64, Self::filling(self.tuples, slower)).overloaded()
+            ..TrialSpec::new(streams, slower as f64, Self::filling(self.tuples, slower)).overloaded()
         };
         let shown = runner.trial(&shot)?;
-        let wrong = Wrong::of(shown.outcome.learnt.as_ref());
+        let wrong = TranslationErrors::of(shown.outcome.learnt.as_ref());
         Ok((self.tuples.saturating_sub(shown.outcome.direction(Side::Right).received), wrong))
     }
 

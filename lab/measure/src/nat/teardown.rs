@@ -7,7 +7,7 @@ use shoal_lab_plan::SummaryRow;
 
 use super::{Sessions, Setup};
 use crate::case::note;
-use crate::{Conduct, Estimate, MeasureError, Repeated, Runner, StatefulTraffic, repeat};
+use crate::{Estimate, MeasureError, Repeated, Runner, StatefulTraffic, TrialProcedure, repeat};
 
 /// The test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl TeardownRun {
 
 impl Teardown {
     /// How long it will take, without the emptying.
-    pub fn estimate(&self, conduct: &Conduct) -> Estimate {
+    pub fn estimate(&self, conduct: &TrialProcedure) -> Estimate {
         Estimate::of(conduct, 1, Setup::filling(self.tuples, self.rate)).times(conduct.runs)
     }
 

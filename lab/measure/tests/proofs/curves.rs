@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use shoal_lab_measure::{
-    Conduct, ForwardingRate, FrameLoss, LoadTest, MeasureError, Mrr, NdrBench, Report, Soak, Steps, Sweep,
-    Test as _, Throughput,
+    ForwardingRate, FrameLoss, LoadTest, MeasureError, Mrr, NdrBench, Report, Soak, Steps, Sweep, Test as _,
+    Throughput, TrialProcedure,
 };
 
 use shoal_lab_plan::Trust;
@@ -178,7 +178,7 @@ fn a_sweep_has_rows_of_each_point_and_a_curve_over_them() {
     let sweep = Sweep::decades("flows", 1_000);
     let test = Throughput { most: Some(1_000_000), ..Throughput::default() };
     let mut model = Model::of(500_000);
-    let report = run(&mut model, Conduct { runs: 3, ..strict(3) }, |r| {
+    let report = run(&mut model, TrialProcedure { runs: 3, ..strict(3) }, |r| {
         let mut seen = 0;
         sweep.run(r, &mut |_, runner| {
             seen += 1;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use shoal_lab_measure::{DelayVariation, Latency, MeasureError, SelfTest, Test as _, Thesis, TrafficFrom};
+use shoal_lab_measure::{
+    DelayVariation, Latency, LatencyUnderLoad, MeasureError, SelfTest, Test as _, TrafficFrom,
+};
 use shoal_lab_plan::{Side, Stamps};
 
 use crate::model::Model;
@@ -121,7 +123,8 @@ fn the_thesis_tells_heavy_and_latency_loss_apart() {
             Ok(vec![heavy, latency])
         },
     };
-    let test = Thesis { duration: Duration::from_secs(2), repetitions: 3, ..Thesis::at(81_274) };
+    let test =
+        LatencyUnderLoad { duration: Duration::from_secs(2), repetitions: 3, ..LatencyUnderLoad::at(81_274) };
     let result = run(&mut Model::of(80_000), strict(1), |r| test.measure(r, &traffic)).unwrap();
     let run = &result.values[0];
     assert!(run.heavy_loss > 1.5 && run.latency_loss == 0.0 && run.loss < run.heavy_loss, "{run:?}");

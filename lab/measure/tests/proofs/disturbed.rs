@@ -1,7 +1,7 @@
 //! Others have the processors: such trials are tried again, and if that does not help there is no figure.
 
 use shoal_lab_measure::{
-    Conduct, Gate, Gates, MeasureError, Mrr, Report, Test as _, Throughput, WhenDisturbed,
+    Gate, Gates, MeasureError, Mrr, Report, Test as _, Throughput, TrialProcedure, WhenDisturbed,
 };
 use shoal_lab_plan::{Trust, Verdict};
 
@@ -19,11 +19,11 @@ fn always() -> Model {
     Model { taken: Box::new(|_| true), ..Model::of(700) }
 }
 
-fn when(when_disturbed: WhenDisturbed) -> Conduct {
-    Conduct { when_disturbed, ..strict(1) }
+fn when(when_disturbed: WhenDisturbed) -> TrialProcedure {
+    TrialProcedure { when_disturbed, ..strict(1) }
 }
 
-fn told(model: &mut Model, conduct: Conduct) -> (Result<Report, MeasureError>, Kept) {
+fn told(model: &mut Model, conduct: TrialProcedure) -> (Result<Report, MeasureError>, Kept) {
     over(model, conduct, |r| TEST.run(r, &both(64)))
 }
 
@@ -52,7 +52,7 @@ fn a_measurement_beside_others_is_refused_and_names_them() {
 #[test]
 fn a_refusal_leaves_no_figure_of_the_runs_before() {
     let mut model = Model { taken: Box::new(|n| n > 10), ..Model::of(700) };
-    let (report, kept) = told(&mut model, Conduct { runs: 3, ..when(WhenDisturbed::Refuse) });
+    let (report, kept) = told(&mut model, TrialProcedure { runs: 3, ..when(WhenDisturbed::Refuse) });
     assert!(report.unwrap_err().is_refusal());
     assert_eq!(kept.lines.len(), 13);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use shoal_lab_measure::{Conduct, Goal, GoalResult, MeasureError, MlrSearch, Test as _};
+use shoal_lab_measure::{Goal, GoalResult, MeasureError, MlrSearch, Test as _, TrialProcedure};
 use shoal_lab_plan::Trust;
 
 use crate::model::Model;
@@ -70,7 +70,7 @@ fn single_unlucky_trials_cost_nothing() {
 fn a_device_that_carries_all_gives_at_least() {
     let (mut model, search) =
         (Model::of(20_000_000), MlrSearch { max: Some(9_000_000), ..MlrSearch::default() });
-    let report = run(&mut model, Conduct::default(), |r| search.run(r, &both(64))).unwrap();
+    let report = run(&mut model, TrialProcedure::default(), |r| search.run(r, &both(64))).unwrap();
     assert_eq!(report.rows[0].values, [9_000_000.0]);
     assert!(report.rows.iter().all(|r| r.trust.contains(&Trust::Ceiling) && r.note.contains("at least")));
 }
@@ -92,7 +92,7 @@ fn a_search_out_of_time_tells_what_it_has() {
 fn it_runs_over_a_tester_and_what_the_tester_cannot_send_is_lost() {
     let search = MlrSearch { max: Some(10_000_000), ..MlrSearch::default() };
     let mut model = Model { tester_most: 2_000_000, ..Model::of(5_000_000) };
-    let (ndr, report) = run(&mut model, Conduct::default(), |r| {
+    let (ndr, report) = run(&mut model, TrialProcedure::default(), |r| {
         let report = search.run(r, &both(64)).unwrap();
         (report.rows[0].values[0], report)
     });

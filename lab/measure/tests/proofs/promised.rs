@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use shoal_lab_measure::{
-    Conduct, DelayVariation, ForwardingRate, FrameLoss, Latency, MeasureError, MlrSearch, Mrr, NdrBench,
-    Preset, Promise, Soak, Steps, Test, Throughput, WhenDisturbed,
+    DelayVariation, ForwardingRate, FrameLoss, Latency, MeasureError, MlrSearch, Mrr, NdrBench, Preset,
+    Promise, Soak, Steps, Test, Throughput, TrialProcedure, WhenDisturbed,
 };
 
 use crate::model::Model;
@@ -12,7 +12,7 @@ use crate::support::*;
 
 const MOST: u64 = 1_000_000;
 
-fn tests(conduct: &Conduct) -> Vec<Box<dyn Test>> {
+fn tests(conduct: &TrialProcedure) -> Vec<Box<dyn Test>> {
     let rate = MOST / 2;
     vec![
         Box::new(Throughput { most: Some(MOST), ..Throughput::default() }),
@@ -31,7 +31,7 @@ fn tests(conduct: &Conduct) -> Vec<Box<dyn Test>> {
 fn timed(
     test: &dyn Test,
     mut model: Model,
-    conduct: &Conduct,
+    conduct: &TrialProcedure,
     promise: Option<Promise>,
 ) -> (Result<(), MeasureError>, Duration) {
     let spent = model.spent.clone();
@@ -46,8 +46,8 @@ fn timed(
     (ended, shoal_lab_measure::Time::passed(&time))
 }
 
-fn conducts() -> [Conduct; 3] {
-    [Preset::Normal, Preset::Quick, Preset::Ci].map(|preset| Conduct { runs: 3, ..preset.conduct() })
+fn conducts() -> [TrialProcedure; 3] {
+    [Preset::Normal, Preset::Quick, Preset::Ci].map(|preset| TrialProcedure { runs: 3, ..preset.conduct() })
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_test_that_is_disturbed_again_and_again_ends_in_the_promised_time() {
 
 #[test]
 fn a_trial_that_could_end_too_late_is_not_begun() {
-    let conduct = Conduct { when_disturbed: WhenDisturbed::Repeat, ..Preset::Quick.conduct() };
+    let conduct = TrialProcedure { when_disturbed: WhenDisturbed::Repeat, ..Preset::Quick.conduct() };
     let test = Throughput { most: Some(MOST), ..Throughput::default() };
     for seconds in [0, 1, 5, 20] {
         let promised = Duration::from_secs(seconds);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use shoal_lab_measure::{
-    Case, Conduct, Journal, MeasureError, Offer, Preset, Progress, Runner, Time, Traffic,
+    Case, Journal, MeasureError, Offer, Preset, Progress, Runner, Time, Traffic, TrialProcedure,
 };
 use shoal_lab_plan::{Checksums, Side, Stream, Tag, TrialLine};
 
@@ -120,12 +120,16 @@ pub fn case() -> Case {
 }
 
 /// Strict, but short and not often.
-pub fn strict(runs: u32) -> Conduct {
-    Conduct { runs, duration: Duration::from_secs(1), ..Preset::Strict.conduct() }
+pub fn strict(runs: u32) -> TrialProcedure {
+    TrialProcedure { runs, duration: Duration::from_secs(1), ..Preset::Strict.conduct() }
 }
 
 /// Runs `test` over `model` and gives what it gave, and the journal.
-pub fn over<T>(model: &mut Model, conduct: Conduct, test: impl FnOnce(&mut Runner<'_>) -> T) -> (T, Kept) {
+pub fn over<T>(
+    model: &mut Model,
+    conduct: TrialProcedure,
+    test: impl FnOnce(&mut Runner<'_>) -> T,
+) -> (T, Kept) {
     let spent = model.spent.clone();
     let (mut kept, mut time) = (Kept::default(), NoTime { spent, ..NoTime::default() });
     let value = {
@@ -136,6 +140,6 @@ pub fn over<T>(model: &mut Model, conduct: Conduct, test: impl FnOnce(&mut Runne
 }
 
 /// The same, and only what it gave.
-pub fn run<T>(model: &mut Model, conduct: Conduct, test: impl FnOnce(&mut Runner<'_>) -> T) -> T {
+pub fn run<T>(model: &mut Model, conduct: TrialProcedure, test: impl FnOnce(&mut Runner<'_>) -> T) -> T {
     over(model, conduct, test).0
 }

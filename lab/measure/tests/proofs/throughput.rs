@@ -1,13 +1,15 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use shoal_lab_measure::{Bound, Conduct, MeasureError, Precision, Preset, Search, Test as _, Throughput};
+use shoal_lab_measure::{
+    Bound, MeasureError, Precision, Preset, Search, Test as _, Throughput, TrialProcedure,
+};
 use shoal_lab_plan::{Side, Trust, Verdict};
 
 use crate::model::Model;
 use crate::support::*;
 
-fn found(model: &mut Model, conduct: Conduct, most: u64) -> shoal_lab_measure::ThroughputResult {
+fn found(model: &mut Model, conduct: TrialProcedure, most: u64) -> shoal_lab_measure::ThroughputResult {
     let test = Throughput { most: Some(most), ..Throughput::default() };
     run(model, conduct, |r| test.measure(r, &both(64))).unwrap()
 }
@@ -16,14 +18,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn a_device_of_capacity_c_has_throughput_c_within_e(c in 1_000_u64..8_000_000, e in 1_u64..5_000) {
-        let conduct = Conduct { precision: Precision::Absolute(e), ..strict(1) };
+        let conduct = TrialProcedure { precision: Precision::Absolute(e), ..strict(1) };
         let value = found(&mut Model::of(c), conduct, 8_000_000).values[0] as u64;
         prop_assert!(value <= c && c - value < e, "{value} of {c} within {e}");
     }
 
     #[test]
     fn a_relative_e_is_kept_too(c in 1_000_u64..8_000_000) {
-        let conduct = Conduct { precision: Precision::Relative(0.005), ..strict(1) };
+        let conduct = TrialProcedure { precision: Precision::Relative(0.005), ..strict(1) };
         let value = found(&mut Model::of(c), conduct, 8_000_000).values[0];
         prop_assert!(value <= c as f64 && value >= c as f64 * 0.995 - 1.0, "{value} of {c}");
     }
@@ -105,7 +107,7 @@ fn a_device_slower_than_the_tester_is_not_marked() {
 
 #[test]
 fn siitperfs_rule_tells_the_last_rate_tried_and_no_limit() {
-    let conduct = Conduct { siitperf: true, ..strict(1) };
+    let conduct = TrialProcedure { siitperf: true, ..strict(1) };
     let mut model = Model { tester_most: 300, ..Model::of(700) };
     let test = Throughput { most: Some(1_024), ..Throughput::default() };
     let report = run(&mut model, conduct, |r| test.run(r, &both(64))).unwrap();
@@ -224,7 +226,7 @@ fn a_full_disk_ends_the_test_with_an_error() {
 fn verified_losses_pass_if_one_repetition_does() {
     // Noise of 10 % fails half the trials just below the capacity; repetitions bring the result near it.
     let median = |verification: u32| {
-        let conduct = Conduct { loss_verification: verification, ..strict(9) };
+        let conduct = TrialProcedure { loss_verification: verification, ..strict(9) };
         let mut model = Model { noise: 0.1, ..Model::of(1_000_000) };
         found(&mut model, conduct, 2_000_000).median()
     };
@@ -243,7 +245,7 @@ fn a_loss_ratio_gives_the_partial_drop_rate() {
 #[test]
 fn the_papers_campaign_is_estimated_as_it_took() {
     let test = Throughput { most: Some(8_000_000), ..Throughput::default() };
-    let conduct = Conduct { rest: std::time::Duration::from_secs(10), ..Preset::Strict.conduct() };
+    let conduct = TrialProcedure { rest: std::time::Duration::from_secs(10), ..Preset::Strict.conduct() };
     let estimate = test.estimate(&conduct, 0);
     assert_eq!(estimate.trials, 460);
     assert_eq!(shoal_lab_measure::spoken(estimate.time), "9 h 27 min");

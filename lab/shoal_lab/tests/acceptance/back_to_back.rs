@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_lab_measure::{BackToBack, Bound, BurstGap, Conduct};
+use shoal_lab_measure::{BackToBack, Bound, BurstGap, TrialProcedure};
 
 use crate::device;
 use crate::stage::*;
@@ -50,7 +50,7 @@ fn fits(c: u64, q: u64, burst: u64, most: u64, gap_us: u64, time: Duration) -> b
 fn the_smallest_gap_is_the_closed_forms() {
     let (c, q, most) = (5_000, 100, 20_000);
     let test = BurstGap { bursts: vec![16, 64, 128, 200], most_rate: most, longest_gap: ms(100) };
-    let conduct = Conduct { duration: seconds(2), ..strict() };
+    let conduct = TrialProcedure { duration: seconds(2), ..strict() };
     let result = run(device::of(c, q as usize), conduct, |r| test.measure(r, &forward())).unwrap();
     for found in &result.values[0] {
         let fits = |gap: u64| fits(c, q, found.burst, most, gap, seconds(2));

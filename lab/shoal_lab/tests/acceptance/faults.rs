@@ -1,7 +1,7 @@
 //! Devices that do wrong: each has its verdict or its error, and none costs a search of hours.
 
 use shoal_lab_engine::Behaviour;
-use shoal_lab_measure::{Conduct, MeasureError, Report, Test as _, Throughput};
+use shoal_lab_measure::{MeasureError, Report, Test as _, Throughput, TrialProcedure};
 use shoal_lab_plan::{TrialLine, Trust, Verdict, Verify};
 
 use crate::device;
@@ -46,7 +46,7 @@ fn a_device_that_corrupts_frames_cannot_be_trusted_and_is_soon_given_up() {
 #[test]
 fn seldom_damage_makes_its_trials_invalid_and_marks_the_result() {
     // Some eight frames of the first trial are damaged and found, none of the slow one's 200.
-    let conduct = Conduct { verify: Verify::All, retries: 1, ..strict() };
+    let conduct = TrialProcedure { verify: Verify::All, retries: 1, ..strict() };
     let behaviour = Behaviour { corrupt: 0.0005, ..device::of(7_000, 2) };
     let (report, lines) = over(&mut engine(behaviour), conduct, |r| TEST.run(r, &both()));
     let row = report.unwrap().rows.remove(0);
@@ -87,7 +87,7 @@ fn a_device_that_dies_in_a_trial_leaves_the_runs_before() {
         _ => {}
     };
     let kept = Kept { after: Some(Box::new(after)), ..Kept::default() };
-    let conduct = Conduct { runs: 20, ..strict() };
+    let conduct = TrialProcedure { runs: 20, ..strict() };
     let (result, lines) = watched(&mut engine, conduct, kept, |r| TEST.measure(r, &both()));
     let result = result.unwrap();
     assert_eq!(result.values, [3_001.0, 3_001.0]);

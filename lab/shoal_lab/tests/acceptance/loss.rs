@@ -1,7 +1,7 @@
 //! Frame loss rate: the set probability, and the curve of a capacity.
 
 use shoal_lab_engine::Behaviour;
-use shoal_lab_measure::{Conduct, FrameLoss, Mrr, Steps};
+use shoal_lab_measure::{FrameLoss, Mrr, Steps, TrialProcedure};
 
 use crate::device;
 use crate::stage::*;
@@ -72,7 +72,7 @@ fn each_run_has_other_chances_and_the_same_seed_the_same() {
     let behaviour = || Behaviour { loss: 0.02, ..Behaviour::default() };
     let test = FrameLoss { steps: Steps::Listed(vec![5_000]), most: None };
     let found = || {
-        let conduct = Conduct { runs: 3, ..strict() };
+        let conduct = TrialProcedure { runs: 3, ..strict() };
         let result = run(behaviour(), conduct, |r| test.measure(r, &both())).unwrap();
         result.runs.values.iter().map(|points| points[0].loss[2]).collect::<Vec<_>>()
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shoal_lab_engine::{Behaviour, NatFault, NatTable};
 use shoal_lab_measure::nat::{Capacity, Established, Setup, SetupFound, Teardown};
-use shoal_lab_measure::{Conduct, Latency, MeasureError, Precision, Runner, Throughput};
+use shoal_lab_measure::{Latency, MeasureError, Precision, Runner, Throughput, TrialProcedure};
 use shoal_lab_plan::Verdict;
 
 use crate::device;
@@ -26,7 +26,7 @@ fn stateful<T>(
         control.flush_nat();
         Ok(())
     };
-    let conduct = Conduct { settle: Duration::ZERO, retries: 1, ..strict() };
+    let conduct = TrialProcedure { settle: Duration::ZERO, retries: 1, ..strict() };
     over(&mut engine, conduct, |r| test(r, &mut clear)).0
 }
 
@@ -138,7 +138,7 @@ fn teardown_empties_the_table() {
         Ok(())
     };
     // Twice in a row the table is full to the last entry: it was emptied between.
-    let conduct = Conduct { runs: 2, ..strict() };
+    let conduct = TrialProcedure { runs: 2, ..strict() };
     let found = over(&mut engine, conduct, |r| test.measure(r, &connections(), &mut clear)).0.unwrap();
     assert_eq!((found.values.len(), found.ended.is_none()), (2, true));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shoal_lab_engine::{Behaviour, Control, Stalls};
-use shoal_lab_measure::{Conduct, Recovery, RecoveryRun, ResetRun, ResetTest, Resets};
+use shoal_lab_measure::{Recovery, RecoveryRun, ResetRun, ResetTest, Resets, TrialProcedure};
 use shoal_lab_plan::{DeviceError, Reset};
 
 use crate::device;
@@ -78,7 +78,7 @@ impl Resets for Device {
 fn reset(back: Behaviour, time: Duration) -> Vec<ResetRun> {
     let (mut engine, control) = controlled(back.clone());
     let mut device = Device { control, back, time, begun: 0 };
-    let conduct = Conduct { runs: 2, ..strict() };
+    let conduct = TrialProcedure { runs: 2, ..strict() };
     let found = over(&mut engine, conduct, |r| TEST.measure(r, &both(), &mut device)).0.unwrap();
     assert_eq!(device.begun, 2);
     found.values

@@ -7,8 +7,8 @@ use std::time::Duration;
 use shoal_lab_engine::{Behaviour, Control, Engine, SimulatedClock, SyntheticPort};
 use shoal_lab_frame as frame;
 use shoal_lab_measure::{
-    Case, Conduct, Journal, LearningTraffic, MeasureError, Offer, Precision, Preset, Runner, StatefulTraffic,
-    Time, Traffic,
+    Case, Journal, LearningTraffic, MeasureError, Offer, Precision, Preset, Runner, StatefulTraffic, Time,
+    Traffic, TrialProcedure,
 };
 use shoal_lab_plan::{Addresses, Family, Link, Order, Pace, Rate, Side, Stamps, Stream, TrialLine};
 
@@ -203,8 +203,8 @@ impl Time for NoTime {
 }
 
 /// As the RFCs ask, but one run of trials of two seconds.
-pub fn strict() -> Conduct {
-    Conduct {
+pub fn strict() -> TrialProcedure {
+    TrialProcedure {
         runs: 1,
         duration: seconds(2),
         precision: Precision::Absolute(1),
@@ -218,7 +218,7 @@ pub fn strict() -> Conduct {
 /// Runs `test` over an engine and gives what it gave, and the trials.
 pub fn over<T>(
     engine: &mut Simulated,
-    conduct: Conduct,
+    conduct: TrialProcedure,
     test: impl FnOnce(&mut Runner<'_>) -> T,
 ) -> (T, Vec<TrialLine>) {
     watched(engine, conduct, Kept::default(), test)
@@ -227,7 +227,7 @@ pub fn over<T>(
 /// The same, with a journal that does something after each trial.
 pub fn watched<T>(
     engine: &mut Simulated,
-    conduct: Conduct,
+    conduct: TrialProcedure,
     mut kept: Kept<'_>,
     test: impl FnOnce(&mut Runner<'_>) -> T,
 ) -> (T, Vec<TrialLine>) {
@@ -241,7 +241,7 @@ pub fn watched<T>(
 }
 
 /// Runs `test` at a device that behaves so.
-pub fn run<T>(behaviour: Behaviour, conduct: Conduct, test: impl FnOnce(&mut Runner<'_>) -> T) -> T {
+pub fn run<T>(behaviour: Behaviour, conduct: TrialProcedure, test: impl FnOnce(&mut Runner<'_>) -> T) -> T {
     over(&mut engine(behaviour), conduct, test).0
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use shoal_lab_engine::{AddressTable, Behaviour, Control, WhenFull};
 use shoal_lab_measure::{
-    Bound, Broadcast, Conduct, ForwardingRate, Found, Learning, MeasureError, Repeated, Runner, Test as _,
+    Bound, Broadcast, ForwardingRate, Found, Learning, MeasureError, Repeated, Runner, Test as _,
+    TrialProcedure,
 };
 use shoal_lab_plan::SummaryRow;
 
@@ -27,7 +28,7 @@ fn taught_watched(
         forgetful.flush_addresses();
         Ok(())
     };
-    let conduct = Conduct { settle: Duration::ZERO, retries: 1, ..strict() };
+    let conduct = TrialProcedure { settle: Duration::ZERO, retries: 1, ..strict() };
     let kept = Kept { after: Some(Box::new(move |number| after(number, &control))), ..Kept::default() };
     let teach = |r: &mut Runner<'_>| {
         let runs = test.measure(r, &on_the_left(), &mut forget)?;

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use shoal_lab_engine::Behaviour;
-use shoal_lab_frame::{Direction, FORWARDING_SOURCES, LATENCY_PPS, Macs, ThesisTraffic};
-use shoal_lab_measure::{Thesis, ThesisRun};
+use shoal_lab_frame::{Direction, FORWARDING_SOURCES, LATENCY_PPS, LoadAndLatencyTraffic, Macs};
+use shoal_lab_measure::{LatencyUnderLoad, LatencyUnderLoadRun};
 use shoal_lab_plan::{Addresses, Rate};
 
 use crate::device;
 use crate::stage::*;
 
-fn thesis(behaviour: Behaviour, rate: u64) -> ThesisRun {
-    let traffic = ThesisTraffic {
+fn thesis(behaviour: Behaviour, rate: u64) -> LatencyUnderLoadRun {
+    let traffic = LoadAndLatencyTraffic {
         size: 512,
         sources: FORWARDING_SOURCES,
         latency_pps: LATENCY_PPS,
@@ -19,7 +19,7 @@ fn thesis(behaviour: Behaviour, rate: u64) -> ThesisRun {
         macs: Macs::new(&Addresses::default(), Some([2; 6]), Some([4; 6])),
     };
     let traffic = Real::of(traffic.streams(Rate::per_second(1)).unwrap(), 512, Direction::Both);
-    let test = Thesis { rate, duration: seconds(2), repetitions: 1 };
+    let test = LatencyUnderLoad { rate, duration: seconds(2), repetitions: 1 };
     run(behaviour, strict(), |r| test.measure(r, &traffic)).unwrap().values[0]
 }
 

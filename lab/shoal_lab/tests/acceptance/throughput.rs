@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shoal_lab_frame::{Background, Direction, Form, Mix};
-use shoal_lab_measure::{Bound, Conduct, NdrBench, Precision, Throughput};
+use shoal_lab_measure::{Bound, NdrBench, Precision, Throughput, TrialProcedure};
 use shoal_lab_plan::{Family, Rate};
 
 use crate::device;
@@ -26,12 +26,12 @@ fn the_search_returns_the_capacity_to_the_frame_at_odd_ones_too() {
 #[test]
 fn within_e_of_the_capacity_whatever_e_is() {
     for (c, e) in [(7_777, 10), (5_003, 100), (1_234, 1_000), (3_999, 7)] {
-        let conduct = Conduct { precision: Precision::Absolute(e), ..strict() };
+        let conduct = TrialProcedure { precision: Precision::Absolute(e), ..strict() };
         let found = run(device::of(c, 2), conduct, |r| up_to(16_384).measure(r, &forward())).unwrap();
         let value = found.values[0] as u64;
         assert!(value <= c && c - value < e, "{value} of {c} within {e}");
     }
-    let conduct = Conduct { precision: Precision::Relative(0.005), ..strict() };
+    let conduct = TrialProcedure { precision: Precision::Relative(0.005), ..strict() };
     let found = run(device::of(7_777, 2), conduct, |r| up_to(16_384).measure(r, &forward())).unwrap();
     let value = found.values[0];
     assert!((7_777.0 * 0.995..=7_777.0).contains(&value), "{value}");
@@ -87,7 +87,7 @@ fn a_mix_and_background_count_all_their_streams() {
 fn a_queue_hides_as_much_overload_as_it_holds() {
     for (c, queue, time) in [(5_000, 33, 2), (3_333, 257, 2), (1_000, 1_000, 4), (2_000, 9, 1)] {
         let (time, most) = (seconds(time), 8_000);
-        let conduct = Conduct { duration: time, ..strict() };
+        let conduct = TrialProcedure { duration: time, ..strict() };
         let found = run(device::of(c, queue), conduct, |r| up_to(most).measure(r, &forward())).unwrap();
         let wanted = device::throughput(c, queue as u64, time);
         assert!(wanted > c, "the queue shows");

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::keep::Kept;
-use super::knob::{self, Knob};
 use super::record::{Entry, Lock, Record};
+use super::tunable_setting::{self, TunableSetting};
 use super::{Context, Name, Plan, TuneError, keep, plan};
 
 /// What became of a subset.
@@ -23,13 +23,13 @@ pub(crate) struct Applied {
 
 /// How it is asked for.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wish {
+pub(crate) struct ApplyOptions {
     pub dry_run: bool,
     pub persist: bool,
 }
 
 /// Applies subsets. Either all of them are in force afterwards, as far as the machine can, or nothing has changed.
-pub(crate) fn apply(cx: Context<'_>, names: &[Name], wish: Wish) -> Result<Vec<Applied>, TuneError> {
+pub(crate) fn apply(cx: Context<'_>, names: &[Name], wish: ApplyOptions) -> Result<Vec<Applied>, TuneError> {
     let mut plans: Vec<(Name, Plan)> = Vec::new();
     for &name in names {
         if plans.iter().any(|(planned, _)| *planned == name) {
@@ -44,7 +44,7 @@ pub(crate) fn apply(cx: Context<'_>, names: &[Name], wish: Wish) -> Result<Vec<A
     let lock = if wish.dry_run { None } else { Some(Lock::take(cx.root)?) };
     let old = Record::load(cx.root)?;
     let mut report: Vec<Applied> = plans.iter().map(|(name, plan)| planned(*name, plan, wish)).collect();
-    let steps: Vec<(Name, Knob, String)> = plans
+    let steps: Vec<(Name, TunableSetting, String)> = plans
         .into_iter()
         .flat_map(|(name, plan)| plan.steps.into_iter().map(move |(knob, wanted)| (name, knob, wanted)))
         .collect();
@@ -64,7 +64,7 @@ pub(crate) fn apply(cx: Context<'_>, names: &[Name], wish: Wish) -> Result<Vec<A
     Err(TuneError::RolledBack { error: Box::new(error), untaken: take_back(cx, &old, &record, &entries) })
 }
 
-fn planned(name: Name, plan: &Plan, wish: Wish) -> Applied {
+fn planned(name: Name, plan: &Plan, wish: ApplyOptions) -> Applied {
     Applied {
         subset: name,
         what: plan.what.clone(),
@@ -82,7 +82,7 @@ fn planned(name: Name, plan: &Plan, wish: Wish) -> Applied {
 fn pending(
     cx: Context<'_>,
     old: &Record,
-    steps: Vec<(Name, Knob, String)>,
+    steps: Vec<(Name, TunableSetting, String)>,
 ) -> Result<(Record, Vec<Entry>), TuneError> {
     let mut record = old.clone();
     let mut entries = Vec::new();
@@ -90,7 +90,7 @@ fn pending(
         let before = match knob.read(cx.root) {
             Ok(before) => before,
             // The parameter appears with its module.
-            Err(_) if knob == Knob::Noiommu => "N".to_owned(),
+            Err(_) if knob == TunableSetting::Noiommu => "N".to_owned(),
             Err(why) => return Err(TuneError::Impossible { subset: subset.word(), why }),
         };
         let earlier = record.entries.iter().position(|e| e.knob == knob);
@@ -135,7 +135,7 @@ fn shortfall(entry: &Entry, reached: &str) -> Result<Option<String>, TuneError> 
         return Ok(None);
     }
     let number = |text: &str| text.parse::<u64>().unwrap_or(0);
-    if entry.knob != Knob::Hugepages || number(reached) > number(&entry.wanted) {
+    if entry.knob != TunableSetting::Hugepages || number(reached) > number(&entry.wanted) {
         let why = format!("{} is {reached} after {} was written", entry.knob, entry.wanted);
         return Err(TuneError::Impossible { subset: entry.subset.word(), why });
     }
@@ -149,7 +149,7 @@ fn shortfall(entry: &Entry, reached: &str) -> Result<Option<String>, TuneError> 
 fn keep_all(cx: Context<'_>, record: &mut Record, report: &[Applied]) -> Result<(), TuneError> {
     for applied in report {
         let value = match applied.subset {
-            Name::Hugepages => Knob::Hugepages.read(cx.root).ok(),
+            Name::Hugepages => TunableSetting::Hugepages.read(cx.root).ok(),
             _ => None,
         };
         let (_, text) = keep::file(applied.subset, value.as_deref())?;
@@ -185,7 +185,7 @@ fn take_back(cx: Context<'_>, old: &Record, record: &Record, entries: &[Entry]) 
         let earlier = old.entries.iter().find(|e| e.knob == entry.knob);
         let back = earlier.and_then(|e| e.reached.as_ref()).unwrap_or(&entry.before);
         let now = entry.knob.read(cx.root);
-        if now.as_ref() == Ok(back) || knob::is_gone(cx.root, &entry.knob) {
+        if now.as_ref() == Ok(back) || tunable_setting::is_gone(cx.root, &entry.knob) {
             continue;
         }
         let taken = entry.knob.write(cx.root, back).is_ok() && entry.knob.read(cx.root).as_ref() == Ok(back);
@@ -214,11 +214,11 @@ mod tests {
             wanted: wanted.into(),
             reached: None,
         };
-        let pages = entry(Knob::Hugepages, "5", "74");
+        let pages = entry(TunableSetting::Hugepages, "5", "74");
         assert_eq!(shortfall(&pages, "74").unwrap(), None);
         assert!(shortfall(&pages, "31").unwrap().unwrap().starts_with("only 31 of 74 pages in all"));
         assert!(shortfall(&pages, "75").is_err());
-        let governor = entry(Knob::Governor { policy: 0 }, "powersave", "performance");
+        let governor = entry(TunableSetting::Governor { policy: 0 }, "powersave", "performance");
         assert!(shortfall(&governor, "powersave").is_err());
     }
 }

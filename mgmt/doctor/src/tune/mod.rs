@@ -6,11 +6,11 @@
 
 mod apply;
 mod keep;
-mod knob;
 mod record;
+mod tunable_setting;
 mod undo;
 
-pub(crate) use apply::{Applied, Wish, apply};
+pub(crate) use apply::{Applied, ApplyOptions, apply};
 pub(crate) use undo::{Undone, undo};
 
 use std::path::PathBuf;
@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::{self, Iommu, Machine, Module};
 use crate::root::Root;
-use knob::Knob;
 use record::Record;
+use tunable_setting::TunableSetting;
 
 /// Pages of 2 MB the router makes use of: 16,384 buffers of 2,368 bytes to begin with, three times as many to grow.
 pub(crate) const PAGES: u64 = 74;
@@ -152,7 +152,7 @@ pub(crate) struct Context<'a> {
 /// The steps of a subset.
 #[derive(Debug, Default)]
 struct Plan {
-    steps: Vec<(Knob, String)>,
+    steps: Vec<(TunableSetting, String)>,
     /// What it is, or would be.
     what: String,
 }
@@ -170,7 +170,7 @@ fn plan(cx: Context<'_>, name: Name) -> Result<Plan, String> {
         Name::Thp => match cx.machine.memory.transparent.as_deref() {
             None => Err("this kernel has no transparent huge pages".into()),
             Some("never") => Ok(Plan {
-                steps: vec![(Knob::TransparentPages, "madvise".into())],
+                steps: vec![(TunableSetting::TransparentPages, "madvise".into())],
                 what: "transparent huge pages for who asks: never -> madvise".into(),
             }),
             Some(mode) => Ok(Plan::fine(format!("transparent huge pages: {mode}"))),
@@ -202,7 +202,7 @@ fn hugepages(cx: Context<'_>) -> Result<Plan, String> {
         if add < wanted { format!(" (of {wanted}: a quarter of the free memory)") } else { String::new() };
     let total = huge.total.saturating_add(add);
     Ok(Plan {
-        steps: vec![(Knob::Hugepages, total.to_string())],
+        steps: vec![(TunableSetting::Hugepages, total.to_string())],
         what: format!("reserve {add} pages of 2 MB{less}: vm.nr_hugepages {} -> {total}", huge.total),
     })
 }
@@ -213,7 +213,7 @@ fn governor(cx: Context<'_>) -> Result<Plan, String> {
     for policy in machine::policies(cx.root) {
         let number = policy.file_name().and_then(|n| n.to_str()?.strip_prefix("policy")?.parse().ok());
         let Some(policy) = number else { continue };
-        let knob = Knob::Governor { policy };
+        let knob = TunableSetting::Governor { policy };
         all += 1;
         if !knob.offers(cx.root, "performance") {
             without += 1;
@@ -234,8 +234,8 @@ fn busy_poll(cx: Context<'_>) -> Result<Plan, String> {
     let mut there = 0;
     for port in cx.free {
         let knobs = [
-            (Knob::NapiDefer { interface: port.clone() }, "2"),
-            (Knob::GroFlush { interface: port.clone() }, "200000"),
+            (TunableSetting::NapiDefer { interface: port.clone() }, "2"),
+            (TunableSetting::GroFlush { interface: port.clone() }, "200000"),
         ];
         for (knob, wanted) in knobs {
             let Ok(now) = knob.read(cx.root) else { continue };
@@ -252,7 +252,7 @@ fn busy_poll(cx: Context<'_>) -> Result<Plan, String> {
         0 => Err("no free port with a device, or a kernel before 5.11".into()),
         _ if steps.is_empty() => Ok(Plan::fine("interrupts of the free ports are deferred")),
         _ => {
-            Ok(Plan { steps, what: format!("defer the interrupts of {} to whoever polls", ports.join(", ")) })
+            Ok(Plan { steps, what: format!("defer the interrupts of {} to the thread that polls", ports.join(", ")) })
         }
     }
 }
@@ -262,7 +262,7 @@ fn module(cx: Context<'_>, name: &'static str) -> Result<Plan, String> {
         Module::Loaded => Ok(Plan::fine(format!("{name} is loaded"))),
         Module::Missing => Err(format!("this kernel has no module {name}")),
         Module::Available => Ok(Plan {
-            steps: vec![(Knob::Module { name: name.into() }, knob::LOADED.into())],
+            steps: vec![(TunableSetting::Module { name: name.into() }, tunable_setting::LOADED.into())],
             what: format!("modprobe {name}"),
         }),
     }
@@ -277,11 +277,13 @@ fn noiommu(cx: Context<'_>) -> Result<Plan, String> {
     for (name, needed) in [("vfio", true), ("vfio-pci", false)] {
         match module(name) {
             Module::Missing => return Err(format!("this kernel has no module {name}")),
-            Module::Available => steps.push((Knob::Module { name: name.into() }, knob::LOADED.to_owned())),
+            Module::Available => {
+                steps.push((TunableSetting::Module { name: name.into() }, tunable_setting::LOADED.to_owned()))
+            }
             Module::Loaded => {}
         }
-        if needed && Knob::Noiommu.read(cx.root).as_deref() != Ok("Y") {
-            steps.push((Knob::Noiommu, "Y".to_owned()));
+        if needed && TunableSetting::Noiommu.read(cx.root).as_deref() != Ok("Y") {
+            steps.push((TunableSetting::Noiommu, "Y".to_owned()));
         }
     }
     let what = if steps.is_empty() {

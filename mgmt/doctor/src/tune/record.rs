@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::keep::Kept;
-use super::knob::Knob;
+use super::tunable_setting::TunableSetting;
 use super::{Name, TuneError};
 use crate::root::Root;
 
@@ -23,7 +23,7 @@ const MOST: usize = 1 << 20;
 pub(crate) struct Entry {
     pub subset: Name,
     #[serde(flatten)]
-    pub knob: Knob,
+    pub knob: TunableSetting,
     pub before: String,
     pub wanted: String,
     /// What it was afterwards; null while it is being turned, and after a crash then.

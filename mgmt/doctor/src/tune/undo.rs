@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::knob::{self, Knob};
 use super::record::{Entry, Lock, Record};
+use super::tunable_setting::{self, TunableSetting};
 use super::{Name, TuneError, keep};
 use crate::root::Root;
 
@@ -72,7 +72,7 @@ pub(crate) fn undo(root: &Root, names: &[Name], dry_run: bool) -> Result<Vec<Und
 fn back(root: &Root, entry: &Entry, dry_run: bool) -> Undone {
     let Entry { knob, before, .. } = entry;
     let say = |what: String, restored, failed| Undone { subset: entry.subset, what, restored, failed };
-    if knob::is_gone(root, knob) {
+    if tunable_setting::is_gone(root, knob) {
         return say(format!("{knob} is not there any more"), true, false);
     }
     let now = match knob.read(root) {
@@ -97,14 +97,16 @@ fn back(root: &Root, entry: &Entry, dry_run: bool) -> Undone {
     }
     match knob.read(root) {
         Ok(after) if after == *before => say(format!("{knob} {now} -> {before}"), true, false),
-        Ok(after) if *knob == Knob::Hugepages => {
+        Ok(after) if *knob == TunableSetting::Hugepages => {
             let text = format!(
                 "{knob} {now} -> {after}, not {before}: the others are in use; undo again when they are free"
             );
             say(text, false, true)
         }
         Ok(after) => say(format!("{knob} is {after} after {before} was written"), false, true),
-        Err(_) if knob::is_gone(root, knob) => say(format!("{knob} is not there any more"), true, false),
+        Err(_) if tunable_setting::is_gone(root, knob) => {
+            say(format!("{knob} is not there any more"), true, false)
+        }
         Err(why) => say(why, false, true),
     }
 }

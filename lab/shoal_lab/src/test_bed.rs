@@ -17,7 +17,7 @@ use crate::profile;
 use crate::settings::Settings;
 
 /// A device and the tester at its ports. Both are taken away when this is dropped.
-pub struct Stand {
+pub struct TestBed {
     /// The device; none where the tester's ports are joined.
     pub device: Option<Box<dyn Device>>,
     /// Its ports.
@@ -56,7 +56,7 @@ pub enum StandError {
 /// How long a device may take until it forwards.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-impl Stand {
+impl TestBed {
     /// Starts `case`'s device, set up for `scenario`, and attaches to its ports.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Stand {
         // From here on the device is stopped when `device` is dropped.
         let tester = attach(&ports, clock, settings.link.link())?;
         let tester = Box::new(Accounted::new(tester, cores(settings, scenario.workers)));
-        Ok(Stand { device: Some(device), ports: Some(ports), tester, scenario, transport })
+        Ok(TestBed { device: Some(device), ports: Some(ports), tester, scenario, transport })
     }
 
     /// The tester's ports joined over this wire, without a device.
@@ -91,7 +91,7 @@ impl Stand {
         settings: &Settings,
         clock: &MachineClock,
     ) -> Result<Self, StandError> {
-        let joined = |tester: Box<dyn Tester>| Stand {
+        let joined = |tester: Box<dyn Tester>| TestBed {
             device: None,
             ports: None,
             tester: Box::new(Accounted::new(tester, vec![tester_core(settings)])),
@@ -146,7 +146,7 @@ impl Stand {
     }
 }
 
-impl Drop for Stand {
+impl Drop for TestBed {
     fn drop(&mut self) {
         if let Some(device) = &mut self.device {
             device.stop();

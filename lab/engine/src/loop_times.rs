@@ -14,7 +14,7 @@ const TOLD: usize = 100;
 
 /// What is kept of the loop's own time.
 #[derive(Debug)]
-pub(crate) struct Looks {
+pub(crate) struct LoopTimes {
     lateness: Histogram<u64>,
     latest: u64,
     most_burst: u32,
@@ -25,9 +25,9 @@ pub(crate) struct Looks {
     longest: u64,
 }
 
-impl Looks {
-    pub(crate) fn new() -> Looks {
-        Looks {
+impl LoopTimes {
+    pub(crate) fn new() -> LoopTimes {
+        LoopTimes {
             lateness: histogram(),
             latest: 0,
             most_burst: 0,
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_longest_hundred_stalls_are_told_and_all_are_counted() {
-        let mut looks = Looks::new();
+        let mut looks = LoopTimes::new();
         looks.pass(0, STALL);
         (1..=250).for_each(|n| looks.pass(n, STALL + n));
         let (stalls, count, longest) = looks.stalls();
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn lateness_has_its_most_and_its_percentile() {
-        let mut looks = Looks::new();
+        let mut looks = LoopTimes::new();
         (0..1000).for_each(|n| looks.late(if n < 999 { 100 } else { 70_000 }));
         looks.burst(3);
         looks.burst(2);

@@ -96,7 +96,7 @@ impl WhenDisturbed {
 /// How trials are conducted. Waits are those of RFC 2544 section 23 with siitperf's values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Conduct {
+pub struct TrialProcedure {
     /// Length of a trial whose result is kept. RFC 2544 section 24 asks for 60 s.
     pub duration: Duration,
     /// Repetitions of a test. RFC 8219 asks for 20.
@@ -134,13 +134,13 @@ pub struct Conduct {
     pub seed: u64,
 }
 
-impl Default for Conduct {
+impl Default for TrialProcedure {
     fn default() -> Self {
         Preset::Normal.conduct()
     }
 }
 
-impl Conduct {
+impl TrialProcedure {
     /// What a trial of `duration` takes with all its waits.
     pub fn trial_time(&self, duration: Duration) -> Duration {
         self.start_delay + duration + self.timeout + self.rest
@@ -232,7 +232,7 @@ impl Preset {
     }
 
     /// What it means.
-    pub fn conduct(self) -> Conduct {
+    pub fn conduct(self) -> TrialProcedure {
         let (seconds, runs, precision, rest, verification) = match self {
             Preset::Strict => (60, 20, Precision::Absolute(1), 5_000, 0),
             Preset::Normal => (10, 10, Precision::Relative(0.001), 1_000, 1),
@@ -240,7 +240,7 @@ impl Preset {
             Preset::Ci => (1, 10, Precision::Relative(0.01), 100, 1),
         };
         let thorough = self == Preset::Strict;
-        Conduct {
+        TrialProcedure {
             duration: Duration::from_secs(seconds),
             runs,
             precision,
@@ -281,12 +281,15 @@ mod tests {
 
     #[test]
     fn settings_that_cannot_work_are_told_with_what_would() {
-        let wrong = Conduct { tolerance: 0.9, ..Conduct::default() };
+        let wrong = TrialProcedure { tolerance: 0.9, ..TrialProcedure::default() };
         assert_eq!(wrong.checked().unwrap_err().to_string(), "tolerance is 0.9; the strictest is 1");
-        let wrong = Conduct { precision: Precision::Relative(1.5), ..Conduct::default() };
+        let wrong = TrialProcedure { precision: Precision::Relative(1.5), ..TrialProcedure::default() };
         assert!(wrong.checked().is_err());
         for most_taken in [-0.1, 1.1, f64::NAN] {
-            assert!(Conduct { most_taken, ..Conduct::default() }.checked().is_err(), "{most_taken}");
+            assert!(
+                TrialProcedure { most_taken, ..TrialProcedure::default() }.checked().is_err(),
+                "{most_taken}"
+            );
         }
         for preset in Preset::ALL {
             preset.conduct().checked().unwrap();

@@ -11,9 +11,9 @@ pub const OVERLOAD_STALL: Duration = Duration::from_millis(10);
 /// whichever side lost it.
 pub const NO_MATTER: f64 = 1e-4;
 
-/// What one trial is to be, beyond what [`Conduct`](crate::Conduct) says of all.
+/// What one trial is to be, beyond what [`TrialProcedure`](crate::TrialProcedure) says of all.
 #[derive(Clone, Debug)]
-pub struct Shot {
+pub struct TrialSpec {
     /// What is sent.
     pub streams: Vec<Stream>,
     /// Frames a second and direction, for the record.
@@ -46,10 +46,10 @@ pub struct Shot {
     pub stateful: bool,
 }
 
-impl Shot {
+impl TrialSpec {
     /// `streams` for `duration`, without loss.
-    pub fn new(streams: Vec<Stream>, rate: f64, duration: Duration) -> Shot {
-        Shot {
+    pub fn new(streams: Vec<Stream>, rate: f64, duration: Duration) -> TrialSpec {
+        TrialSpec {
             streams,
             rate,
             duration,
@@ -68,14 +68,14 @@ impl Shot {
     }
 
     /// The same, with loss intended.
-    pub fn overloaded(mut self) -> Shot {
+    pub fn overloaded(mut self) -> TrialSpec {
         self.overload = true;
         self
     }
 }
 
 /// Something that is to be done while a trial is under way.
-pub struct Deed<'d> {
+pub struct MidTrialAction<'d> {
     /// When, since the trial's start.
     pub at: Duration,
     /// What. It is called from the loop that sends and receives: it must return at once (wake another thread).
@@ -95,7 +95,7 @@ pub struct Shown {
 
 impl Shown {
     /// Reads an outcome by what the shot allows; others may have taken `most_taken` of the time.
-    pub(crate) fn of(shot: &Shot, verdict: Verdict, outcome: Outcome, most_taken: f64) -> Shown {
+    pub(crate) fn of(shot: &TrialSpec, verdict: Verdict, outcome: Outcome, most_taken: f64) -> Shown {
         let within = |loss: f64| shot.most_loss > 0.0 && loss <= shot.most_loss;
         let passed = match verdict {
             Verdict::Pass => true,

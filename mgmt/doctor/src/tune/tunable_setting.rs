@@ -12,7 +12,7 @@ use super::TuneError;
 use crate::machine::chosen;
 use crate::root::Root;
 
-/// Values of [`Knob::Module`].
+/// Values of [`TunableSetting::Module`].
 pub(super) const LOADED: &str = "loaded";
 pub(super) const ABSENT: &str = "absent";
 /// Modules that may be named.
@@ -20,7 +20,7 @@ const MODULES: [&str; 3] = ["vfio", "vfio-pci", "vhost-net"];
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "knob")]
-pub(crate) enum Knob {
+pub(crate) enum TunableSetting {
     /// Pages of 2 MB.
     Hugepages,
     TransparentPages,
@@ -39,21 +39,21 @@ pub(crate) enum Knob {
     },
 }
 
-impl fmt::Display for Knob {
+impl fmt::Display for TunableSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Knob::Hugepages => f.write_str("vm.nr_hugepages"),
-            Knob::TransparentPages => f.write_str("transparent_hugepage/enabled"),
-            Knob::Governor { policy } => write!(f, "policy{policy}/scaling_governor"),
-            Knob::NapiDefer { interface } => write!(f, "{interface}/napi_defer_hard_irqs"),
-            Knob::GroFlush { interface } => write!(f, "{interface}/gro_flush_timeout"),
-            Knob::Noiommu => f.write_str("vfio/enable_unsafe_noiommu_mode"),
-            Knob::Module { name } => write!(f, "module {name}"),
+            TunableSetting::Hugepages => f.write_str("vm.nr_hugepages"),
+            TunableSetting::TransparentPages => f.write_str("transparent_hugepage/enabled"),
+            TunableSetting::Governor { policy } => write!(f, "policy{policy}/scaling_governor"),
+            TunableSetting::NapiDefer { interface } => write!(f, "{interface}/napi_defer_hard_irqs"),
+            TunableSetting::GroFlush { interface } => write!(f, "{interface}/gro_flush_timeout"),
+            TunableSetting::Noiommu => f.write_str("vfio/enable_unsafe_noiommu_mode"),
+            TunableSetting::Module { name } => write!(f, "module {name}"),
         }
     }
 }
 
-impl Knob {
+impl TunableSetting {
     /// Whether it is one that we make, and the value one that it takes: records are read from a file.
     pub fn is_sound(&self, value: &str) -> bool {
         let number = value.parse::<u64>().is_ok();
@@ -63,27 +63,31 @@ impl Knob {
             !n.is_empty() && n.len() < 16 && n != "." && n != ".." && good
         };
         match self {
-            Knob::Hugepages => number,
-            Knob::TransparentPages => matches!(value, "always" | "madvise" | "never"),
-            Knob::Governor { .. } => word,
-            Knob::NapiDefer { interface } | Knob::GroFlush { interface } => number && name(interface),
-            Knob::Noiommu => matches!(value, "Y" | "N"),
-            Knob::Module { name } => MODULES.contains(&name.as_str()) && matches!(value, LOADED | ABSENT),
+            TunableSetting::Hugepages => number,
+            TunableSetting::TransparentPages => matches!(value, "always" | "madvise" | "never"),
+            TunableSetting::Governor { .. } => word,
+            TunableSetting::NapiDefer { interface } | TunableSetting::GroFlush { interface } => {
+                number && name(interface)
+            }
+            TunableSetting::Noiommu => matches!(value, "Y" | "N"),
+            TunableSetting::Module { name } => {
+                MODULES.contains(&name.as_str()) && matches!(value, LOADED | ABSENT)
+            }
         }
     }
 
     fn path(&self) -> PathBuf {
         let net = |interface: &str, file: &str| Path::new("sys/class/net").join(interface).join(file);
         match self {
-            Knob::Hugepages => "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages".into(),
-            Knob::TransparentPages => "sys/kernel/mm/transparent_hugepage/enabled".into(),
-            Knob::Governor { policy } => {
+            TunableSetting::Hugepages => "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages".into(),
+            TunableSetting::TransparentPages => "sys/kernel/mm/transparent_hugepage/enabled".into(),
+            TunableSetting::Governor { policy } => {
                 format!("sys/devices/system/cpu/cpufreq/policy{policy}/scaling_governor").into()
             }
-            Knob::NapiDefer { interface } => net(interface, "napi_defer_hard_irqs"),
-            Knob::GroFlush { interface } => net(interface, "gro_flush_timeout"),
-            Knob::Noiommu => "sys/module/vfio/parameters/enable_unsafe_noiommu_mode".into(),
-            Knob::Module { name } => Path::new("sys/module").join(name.replace('-', "_")),
+            TunableSetting::NapiDefer { interface } => net(interface, "napi_defer_hard_irqs"),
+            TunableSetting::GroFlush { interface } => net(interface, "gro_flush_timeout"),
+            TunableSetting::Noiommu => "sys/module/vfio/parameters/enable_unsafe_noiommu_mode".into(),
+            TunableSetting::Module { name } => Path::new("sys/module").join(name.replace('-', "_")),
         }
     }
 
@@ -96,16 +100,17 @@ impl Knob {
     /// The value now, in words that `write` takes.
     pub fn read(&self, root: &Root) -> Result<String, String> {
         let path = self.path();
-        if let Knob::Module { .. } = self {
+        if let TunableSetting::Module { .. } = self {
             return Ok(if root.is_folder(path) { LOADED } else { ABSENT }.to_owned());
         }
         let text = root.text(&path).ok_or_else(|| format!("{self} cannot be read"))?;
-        let value = if *self == Knob::TransparentPages { chosen(&text).unwrap_or(text) } else { text };
+        let value =
+            if *self == TunableSetting::TransparentPages { chosen(&text).unwrap_or(text) } else { text };
         if self.is_sound(&value) { Ok(value) } else { Err(format!("{self} has a strange value")) }
     }
 
     pub fn write(&self, root: &Root, value: &str) -> Result<(), TuneError> {
-        if let Knob::Module { name } = self {
+        if let TunableSetting::Module { name } = self {
             return modprobe(root, name, value == LOADED);
         }
         let path = root.at(self.path());
@@ -141,7 +146,8 @@ fn modprobe(root: &Root, name: &str, load: bool) -> Result<(), TuneError> {
 }
 
 /// Whether an error of reading means that there is nothing any more.
-pub(super) fn is_gone(root: &Root, knob: &Knob) -> bool {
+pub(super) fn is_gone(root: &Root, knob: &TunableSetting) -> bool {
     let missing = |e: std::io::Error| e.kind() == ErrorKind::NotFound;
-    !matches!(knob, Knob::Module { .. }) && root.at(knob.path()).symlink_metadata().is_err_and(missing)
+    !matches!(knob, TunableSetting::Module { .. })
+        && root.at(knob.path()).symlink_metadata().is_err_and(missing)
 }

@@ -3,7 +3,7 @@
 use shoal_lab_plan::{Side, Tag, Trial};
 
 use crate::layout::Layout;
-use crate::sent::{Sent, Wrong};
+use crate::sent::{FrameFault, Sent};
 use crate::tag::{self, has_magic, signature};
 
 /// What a frame that arrived is.
@@ -31,7 +31,7 @@ pub enum Look {
 
 /// Knows the frames of one trial again.
 #[derive(Clone, Debug)]
-pub struct Recogniser {
+pub struct FrameClassifier {
     /// Where tags are if the device changes no lengths: the first look.
     usual: Vec<usize>,
     /// Tags' distances from the payload's beginning, for devices that add or remove headers.
@@ -43,7 +43,7 @@ pub struct Recogniser {
     sent: Vec<Sent>,
 }
 
-impl Recogniser {
+impl FrameClassifier {
     /// Knows the frames of all streams of `trial`.
     pub fn new(trial: &Trial) -> Self {
         Self::of(trial, None)
@@ -57,8 +57,13 @@ impl Recogniser {
 
     fn of(trial: &Trial, from: Option<Side>) -> Self {
         let sent: Vec<Sent> = trial.streams.iter().map(Sent::new).collect();
-        let mut made =
-            Recogniser { usual: Vec::new(), behind: Vec::new(), plain: Vec::new(), bare: Vec::new(), sent };
+        let mut made = FrameClassifier {
+            usual: Vec::new(),
+            behind: Vec::new(),
+            plain: Vec::new(),
+            bare: Vec::new(),
+            sent,
+        };
         for ((number, stream), sent) in (0..=u8::MAX).zip(&trial.streams).zip(&made.sent) {
             let is_ours = from.is_none_or(|from| stream.from == from);
             match stream.tag {
@@ -138,8 +143,8 @@ impl Recogniser {
     /// # Errors
     ///
     /// The first thing that is wrong.
-    pub fn check(&self, frame: &[u8], stream: usize) -> Result<(), Wrong> {
-        self.sent.get(stream).ok_or(Wrong::Stream(stream))?.check(frame)
+    pub fn check(&self, frame: &[u8], stream: usize) -> Result<(), FrameFault> {
+        self.sent.get(stream).ok_or(FrameFault::Stream(stream))?.check(frame)
     }
 }
 

@@ -30,7 +30,7 @@ const HEADERS: usize = 42;
 
 /// What the thesis's streams depend on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ThesisTraffic {
+pub struct LoadAndLatencyTraffic {
     /// Bytes of a heavy frame, with FCS.
     pub size: u32,
     /// Different sources of the heavy stream: its `cache_size`.
@@ -43,7 +43,7 @@ pub struct ThesisTraffic {
     pub macs: Macs,
 }
 
-impl ThesisTraffic {
+impl LoadAndLatencyTraffic {
     /// The streams, the heavy ones at `rate` frames a second and direction.
     ///
     /// # Errors

@@ -8,11 +8,13 @@ use shoal_lab_plan::{StreamOutcome, SummaryRow};
 
 use crate::case::note;
 use crate::statistics::{mad, mean, median};
-use crate::{Conduct, Estimate, MeasureError, Offer, Repeated, Report, Runner, Shot, Test, Traffic, repeat};
+use crate::{
+    Estimate, MeasureError, Offer, Repeated, Report, Runner, Test, Traffic, TrialProcedure, TrialSpec, repeat,
+};
 
 /// The test. Its traffic makes the latency streams beside what is offered; they are known by being stamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Thesis {
+pub struct LatencyUnderLoad {
     /// Frames a second and direction of the heavy stream.
     pub rate: u64,
     /// 120 s.
@@ -21,16 +23,16 @@ pub struct Thesis {
     pub repetitions: u32,
 }
 
-impl Thesis {
+impl LatencyUnderLoad {
     /// 120 s, 20 repetitions.
-    pub const fn at(rate: u64) -> Thesis {
-        Thesis { rate, duration: Duration::from_mins(2), repetitions: 20 }
+    pub const fn at(rate: u64) -> LatencyUnderLoad {
+        LatencyUnderLoad { rate, duration: Duration::from_mins(2), repetitions: 20 }
     }
 }
 
 /// One repetition. Times in microseconds, of several latency streams the worst; losses in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct ThesisRun {
+pub struct LatencyUnderLoadRun {
     /// Of all streams together: what T-Rex counts.
     pub loss: f64,
     /// Of the heavy streams.
@@ -55,7 +57,7 @@ pub struct ThesisRun {
 
 const US: f64 = 1e-3;
 
-impl Thesis {
+impl LatencyUnderLoad {
     /// Measures.
     ///
     /// # Errors
@@ -65,17 +67,17 @@ impl Thesis {
         &self,
         runner: &mut Runner<'_>,
         traffic: &dyn Traffic,
-    ) -> Result<Repeated<ThesisRun>, MeasureError> {
+    ) -> Result<Repeated<LatencyUnderLoadRun>, MeasureError> {
         repeat(runner, self.name(), self.repetitions, |r| {
             let streams = traffic.streams(&Offer::steady(self.rate))?;
-            let shown = r.trial(&Shot::new(streams, self.rate as f64, self.duration).overloaded())?;
+            let shown = r.trial(&TrialSpec::new(streams, self.rate as f64, self.duration).overloaded())?;
             r.expect_answer(traffic, &shown)?;
             Ok(evaluate(&shown.outcome.streams))
         })
     }
 
     /// The summary's rows of a result. Values that lie far out stay and are counted in the note.
-    pub fn rows(&self, runner: &Runner<'_>, runs: &Repeated<ThesisRun>) -> Vec<SummaryRow> {
+    pub fn rows(&self, runner: &Runner<'_>, runs: &Repeated<LatencyUnderLoadRun>) -> Vec<SummaryRow> {
         let mut rows = vec![
             runner.row("loss", "%", runs.map(|r| r.loss)),
             runner.row("heavy loss", "%", runs.map(|r| r.heavy_loss)),
@@ -113,16 +115,16 @@ fn loss<'s>(streams: impl Iterator<Item = &'s StreamOutcome>) -> f64 {
     if sent == 0 { 0.0 } else { 100.0 * lost as f64 / sent as f64 }
 }
 
-fn evaluate(streams: &[StreamOutcome]) -> ThesisRun {
+fn evaluate(streams: &[StreamOutcome]) -> LatencyUnderLoadRun {
     let latency = || streams.iter().filter(|s| s.delays.is_some());
-    let mut run = ThesisRun {
+    let mut run = LatencyUnderLoadRun {
         loss: loss(streams.iter()),
         heavy_loss: loss(streams.iter().filter(|s| s.delays.is_none())),
         latency_loss: loss(latency()),
         min: f64::INFINITY,
         frames: streams.iter().map(|s| s.counts.received).sum(),
         bytes: streams.iter().map(|s| s.counts.bytes).sum(),
-        ..ThesisRun::default()
+        ..LatencyUnderLoadRun::default()
     };
     for delays in latency().filter_map(|s| s.delays.as_ref()).filter(|d| d.count > 0) {
         run.trex_average = run.trex_average.max(delays.trex_average * US);
@@ -137,12 +139,12 @@ fn evaluate(streams: &[StreamOutcome]) -> ThesisRun {
     run
 }
 
-impl Test for Thesis {
+impl Test for LatencyUnderLoad {
     fn name(&self) -> &'static str {
         "thesis"
     }
 
-    fn estimate(&self, conduct: &Conduct, _most: u64) -> Estimate {
+    fn estimate(&self, conduct: &TrialProcedure, _most: u64) -> Estimate {
         Estimate::of(conduct, 1, self.duration).times(self.repetitions)
     }
 

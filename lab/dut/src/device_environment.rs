@@ -19,7 +19,7 @@ const MOST_TEXT: usize = 20_000;
 
 /// The ground of one device that is started.
 #[derive(Debug)]
-pub(crate) struct Stand {
+pub(crate) struct DeviceEnvironment {
     /// What holds for all devices.
     pub settings: Settings,
     /// What was done.
@@ -29,17 +29,22 @@ pub(crate) struct Stand {
     cleaner: Cleaner,
 }
 
-impl Stand {
+impl DeviceEnvironment {
     /// Takes away what dead labs left, and makes the folder.
-    pub fn begin(settings: &Settings) -> Result<Stand, SetupError> {
+    pub fn begin(settings: &Settings) -> Result<DeviceEnvironment, SetupError> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
         let swept = sweep(settings);
         let name =
             format!("{}-{}-{}", settings.prefix, std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));
         let folder = settings.folder.join(&name);
         let cleaner = Cleaner::begin(&folder)?;
-        let mut stand =
-            Stand { settings: settings.clone(), record: Described::default(), name, folder, cleaner };
+        let mut stand = DeviceEnvironment {
+            settings: settings.clone(),
+            record: Described::default(),
+            name,
+            folder,
+            cleaner,
+        };
         for what in swept.folders.iter().chain(&swept.namespaces) {
             stand.note(format!("left by a lab that was killed, and taken away: {what}"));
         }
@@ -184,7 +189,7 @@ mod tests {
     #[test]
     fn the_record_has_commands_files_and_notes_and_outlives_the_folder() {
         let root = tempfile::tempdir().unwrap();
-        let mut stand = Stand::begin(&settings(root.path())).unwrap();
+        let mut stand = DeviceEnvironment::begin(&settings(root.path())).unwrap();
         let path = stand.write("a.conf", "one\n").unwrap();
         stand.write("a.conf", "two\n").unwrap();
         stand.words("true --quiet").unwrap();
@@ -203,8 +208,10 @@ mod tests {
     #[test]
     fn two_devices_of_a_process_have_different_names() {
         let root = tempfile::tempdir().unwrap();
-        let (a, b) =
-            (Stand::begin(&settings(root.path())).unwrap(), Stand::begin(&settings(root.path())).unwrap());
+        let (a, b) = (
+            DeviceEnvironment::begin(&settings(root.path())).unwrap(),
+            DeviceEnvironment::begin(&settings(root.path())).unwrap(),
+        );
         assert_ne!(a.name(), b.name());
         assert!(a.name().starts_with(&format!("slldutstand-{}-", std::process::id())));
     }

@@ -4,7 +4,7 @@
 use crate::support;
 
 use proptest::prelude::*;
-use shoal_lab_frame::{Look, Program, Recogniser, Tuple, Wrong, retuple};
+use shoal_lab_frame::{FrameClassifier, FrameFault, Look, Program, Tuple, retuple};
 use shoal_lab_plan::{Side, Stream, Tag};
 use support::*;
 
@@ -17,9 +17,9 @@ fn first(stream: &Stream, index: u8, trial: u16) -> Vec<u8> {
     frame
 }
 
-fn signed(frame: Vec<u8>) -> (Vec<u8>, Recogniser) {
+fn signed(frame: Vec<u8>) -> (Vec<u8>, FrameClassifier) {
     let sent = stream(frame, SIGNED4, Vec::new());
-    (first(&sent, 0, 7), Recogniser::new(&trial(7, vec![sent])))
+    (first(&sent, 0, 7), FrameClassifier::new(&trial(7, vec![sent])))
 }
 
 const OURS: Look = Look::Signed { trial: 7, stream: 0, from: Side::Left, sequence: 5 };
@@ -44,7 +44,7 @@ fn a_tag_is_found_when_a_device_took_the_vlan_tag_away() {
     let sent = stream(tagged, Tag::Signed { offset: 46 }, Vec::new());
     let mut frame = first(&sent, 0, 7);
     frame.drain(12..16);
-    let recogniser = Recogniser::new(&trial(7, vec![sent]));
+    let recogniser = FrameClassifier::new(&trial(7, vec![sent]));
     assert_eq!(recogniser.look(&frame), OURS);
     assert_eq!(recogniser.check(&frame, 0), Ok(()));
 }
@@ -74,7 +74,7 @@ fn frames_without_a_trial_are_other() {
 #[test]
 fn a_frame_of_another_trial_tells_so() {
     let sent = stream(udp4(18), SIGNED4, Vec::new());
-    let recogniser = Recogniser::new(&trial(8, vec![sent.clone()]));
+    let recogniser = FrameClassifier::new(&trial(8, vec![sent.clone()]));
     assert_eq!(recogniser.look(&first(&sent, 0, 7)), OURS);
 }
 
@@ -96,20 +96,20 @@ fn plain_frames_are_taken_for_the_stream_they_are_most_like() {
         plain(reverse, 42, Side::Right),
     ];
     let trial = trial(0, streams.clone());
-    let recogniser = Recogniser::new(&trial);
+    let recogniser = FrameClassifier::new(&trial);
     for (number, sent) in (0..).zip(&streams) {
         assert_eq!(recogniser.look(&first(sent, number, 0)), Look::Plain { stream: number });
     }
     // A translated source does not confuse: what arrives at the left was sent at the right.
     let mut frame = first(&streams[0], 0, 0);
     frame[26..34].fill(9);
-    let left = Recogniser::arriving_at(&trial, Side::Left);
+    let left = FrameClassifier::arriving_at(&trial, Side::Left);
     assert_eq!(left.look(&frame), Look::Plain { stream: 3 });
 }
 
 #[test]
 fn frames_without_a_tag_are_known_by_their_kind_and_strangers_are_not() {
-    let recogniser = Recogniser::new(&trial(0, vec![stream(udp4(18), Tag::None, Vec::new())]));
+    let recogniser = FrameClassifier::new(&trial(0, vec![stream(udp4(18), Tag::None, Vec::new())]));
     assert_eq!(recogniser.look(&udp4(18)), Look::Plain { stream: 0 });
     let mut tcp = udp4(18);
     tcp[23] = 6;
@@ -126,10 +126,10 @@ fn each_kind_of_damage_is_named() {
         recogniser.check(&frame, 0)
     };
     assert_eq!(after(&|_| ()), Ok(()));
-    assert!(matches!(after(&|f| f[22] = 9), Err(Wrong::Ip4Checksum { .. })));
-    assert!(matches!(after(&|f| f[40] ^= 1), Err(Wrong::L4Checksum { .. })));
-    assert!(matches!(after(&|f| f.truncate(50)), Err(Wrong::NoPacket(50))));
-    assert!(matches!(after(&|f| f[45] ^= 1), Err(Wrong::L4Checksum { .. })));
+    assert!(matches!(after(&|f| f[22] = 9), Err(FrameFault::Ip4Checksum { .. })));
+    assert!(matches!(after(&|f| f[40] ^= 1), Err(FrameFault::L4Checksum { .. })));
+    assert!(matches!(after(&|f| f.truncate(50)), Err(FrameFault::NoPacket(50))));
+    assert!(matches!(after(&|f| f[45] ^= 1), Err(FrameFault::L4Checksum { .. })));
     let shorter = after(&|f| {
         f[17] -= 1;
         let right = {
@@ -138,22 +138,22 @@ fn each_kind_of_damage_is_named() {
         };
         f[24..26].copy_from_slice(&right.to_be_bytes());
     });
-    assert_eq!(shorter, Err(Wrong::Length { sent: 38, found: 37 }));
+    assert_eq!(shorter, Err(FrameFault::Length { sent: 38, found: 37 }));
     let damaged = after(&|f| {
         f[70] = 0;
         let right = udp_checksums(f).0;
         f[40..42].copy_from_slice(&right.to_be_bytes());
     });
-    assert_eq!(damaged, Err(Wrong::Payload { at: 28, sent: 28, found: 0 }));
-    assert_eq!(after(&|f| f[23] = 6), Err(Wrong::Protocol { sent: 17, found: 6 }));
-    assert_eq!(recogniser.check(&good, 3), Err(Wrong::Stream(3)));
+    assert_eq!(damaged, Err(FrameFault::Payload { at: 28, sent: 28, found: 0 }));
+    assert_eq!(after(&|f| f[23] = 6), Err(FrameFault::Protocol { sent: 17, found: 6 }));
+    assert_eq!(recogniser.check(&good, 3), Err(FrameFault::Stream(3)));
 }
 
 #[test]
 fn a_checksum_that_was_sent_wrong_is_not_held_against_the_device() {
     let mut sent = stream(udp4(18), SIGNED4, Vec::new());
     sent.checksums.l4 = false;
-    let recogniser = Recogniser::new(&trial(7, vec![sent.clone()]));
+    let recogniser = FrameClassifier::new(&trial(7, vec![sent.clone()]));
     assert_eq!(recogniser.check(&first(&sent, 0, 7), 0), Ok(()));
 }
 
@@ -162,14 +162,14 @@ fn frames_without_ip_are_compared_behind_their_macs() {
     let mut raw = vec![1; 14];
     raw[12..14].copy_from_slice(&[0x88, 0xb5]);
     raw.resize(60, 3);
-    let recogniser = Recogniser::new(&trial(0, vec![stream(raw.clone(), Tag::None, Vec::new())]));
+    let recogniser = FrameClassifier::new(&trial(0, vec![stream(raw.clone(), Tag::None, Vec::new())]));
     raw[..12].fill(7);
     assert_eq!(recogniser.look(&raw), Look::Plain { stream: 0 });
     assert_eq!(recogniser.check(&raw, 0), Ok(()));
     raw[59] = 4;
-    assert_eq!(recogniser.check(&raw, 0), Err(Wrong::Payload { at: 59, sent: 3, found: 4 }));
+    assert_eq!(recogniser.check(&raw, 0), Err(FrameFault::Payload { at: 59, sent: 3, found: 4 }));
     raw.push(0);
-    assert_eq!(recogniser.check(&raw, 0), Err(Wrong::Length { sent: 60, found: 61 }));
+    assert_eq!(recogniser.check(&raw, 0), Err(FrameFault::Length { sent: 60, found: 61 }));
 }
 
 fn tuple4(source: u32, destination: u32, ports: (u16, u16)) -> Tuple {
