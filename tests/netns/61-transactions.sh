@@ -75,6 +75,15 @@ logged 'ended before the commit of root' || fail "the log does not say that a co
 await 10 pings || fail "the old configuration does not forward"
 same=$(diff -u "$work/before" <(ctl show running-config)) || fail "another configuration than the old one: $same"
 
+# What the machine does not have is found before anything is changed, all of it.
+expect "configure" ctl configure create host-interface name va9
+expect "configure" ctl configure create interface af_xdp host-if nosuch9 name xdp9
+out=$(ctl commit check 2>&1) && fail "commit check of ports that are not there: $out"
+grep -q "no interface 'va9' in this network namespace, did you mean 'va'" <<<"$out" || fail "commit check: $out"
+grep -q "nosuch9" <<<"$out" || fail "commit check names one error of two: $out"
+same=$(diff -u "$work/before" <(ctl show running-config)) || fail "commit check changed something: $same"
+expect "configure discard" ctl configure discard
+
 # Confirmed, and rolled back.
 expect "configure" ctl configure set interface tag host-va confirmed
 expect "commit confirm" ctl commit confirm 5

@@ -62,6 +62,9 @@ pub struct LineKind {
     pub makes: &'static str,
     /// Templates that name what the line needs. The interfaces that it names need not be listed.
     pub needs: &'static [&'static str],
+    /// Asks, before anything is changed, whether the machine has what a new line needs of it: the kernel's interface, a network
+    /// namespace. The error names it and the nearest there is.
+    pub check: Option<fn(&Control, &Args) -> Result<(), String>>,
 }
 
 /// Where a line stands among those of its phase.
@@ -138,6 +141,7 @@ impl LineKind {
             order: Order::Any,
             makes: "",
             needs: &[],
+            check: None,
         }
     }
 
@@ -165,6 +169,11 @@ impl LineKind {
     /// The same, which needs what these templates name.
     pub const fn needs(self, needs: &'static [&'static str]) -> Self {
         Self { needs, ..self }
+    }
+
+    /// The same, for whose new lines this function asks the machine before anything is changed.
+    pub const fn checked_by(self, check: fn(&Control, &Args) -> Result<(), String>) -> Self {
+        Self { check: Some(check), ..self }
     }
 
     /// The same; a change interrupts this for a moment.

@@ -224,7 +224,7 @@ impl HostInterfaces {
     /// is left behind then.
     pub fn create(self: &Rc<Self>, create: &CreateHostInterface) -> Result<SwIfIndex, Error> {
         self.watch()?;
-        let link = Self::find(&create.name)?;
+        let link = find(&create.name)?;
         let layer = self.layer(create.mode, &link)?;
         let config = QueueConfig {
             rx: count("number of receive queues", create.rx_queues, 1)?,
@@ -286,17 +286,6 @@ impl HostInterfaces {
     pub fn delete(&self, name: &str) -> Result<(), Error> {
         let index = self.named(name)?;
         Ok(self.interfaces.delete(index)?)
-    }
-
-    fn find(name: &str) -> Result<Link, Error> {
-        match Link::by_name(name) {
-            Err(shoal_link::Error::NoInterface { name }) => {
-                let names = kernel_names();
-                let nearest = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
-                Err(Error::NoInterface { name, nearest })
-            }
-            found => Ok(found?),
-        }
     }
 
     fn layer(&self, mode: Mode, link: &Link) -> Result<Layer, Error> {
@@ -569,4 +558,24 @@ impl Device for HostInterface {
         );
         text
     }
+}
+
+/// The kernel's interface of this name.
+fn find(name: &str) -> Result<Link, Error> {
+    match Link::by_name(name) {
+        Err(shoal_link::Error::NoInterface { name }) => {
+            let names = kernel_names();
+            let nearest = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
+            Err(Error::NoInterface { name, nearest })
+        }
+        found => Ok(found?),
+    }
+}
+
+/// Whether the kernel has an interface of this name.
+///
+/// # Errors
+/// It has not; the nearest is named.
+pub(crate) fn kernel_has(name: &str) -> Result<(), Error> {
+    find(name).map(drop)
 }

@@ -444,3 +444,12 @@ fn find(name: &str) -> Result<Link, Error> {
 pub(crate) fn kernel_names() -> Vec<String> {
     LinkWatch::open().map(|w| w.links().map(|l| l.name.clone()).collect()).unwrap_or_default()
 }
+
+/// Whether the kernel has an interface of this name in a network namespace, or in the router's own.
+///
+/// # Errors
+/// It has not, and the nearest is named; or there is no such namespace.
+pub(crate) fn kernel_has(name: &str, netns: Option<&str>) -> Result<(), Error> {
+    let netns = netns.map(Netns::open).transpose()?;
+    run_in(netns.as_ref(), || find(name).map(drop))
+}

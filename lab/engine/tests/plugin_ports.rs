@@ -101,10 +101,7 @@ fn a_device_that_has_gone_ends_the_trial_with_its_name() {
     let mut engine = engine();
     assert!(!engine.ports()[0].is_attached());
     let why = engine.trial(&trial(1, both(64, 1_000), ms(50)), &mut Unwatched).unwrap_err().to_string();
-    assert_eq!(
-        why,
-        "dpdk net_left: its device has gone and does not come back: it has to be attached again"
-    );
+    assert_eq!(why, "dpdk net_left: its device has gone and does not come back: it has to be attached again");
 }
 
 #[test]

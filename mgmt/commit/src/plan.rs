@@ -105,6 +105,7 @@ pub(crate) async fn plan(
     planner.put_in_order(&kept, pace).await;
     planner.follow_needs(&kept, pace).await;
     planner.check_interfaces();
+    planner.check_machine();
     planner.finish()
 }
 
@@ -289,6 +290,18 @@ impl Planner<'_> {
     }
 
     /// New lines name interfaces that are there, or that lines of the new configuration make.
+    /// Whether the machine has what new lines need of it. A line that comes back after it was taken away is asked for, too: its
+    /// device may be gone.
+    fn check_machine(&mut self) {
+        let lines = self.added.iter().chain(self.changed.iter().map(|(_, new)| new)).map(|at| &at.line);
+        let asked = lines.filter_map(|line| {
+            let check = self.kind(line)?.check?;
+            check(self.control, &line.args).err().map(|why| format!("`{}': {why}", line.text))
+        });
+        let mut errors: Vec<String> = asked.collect();
+        self.errors.append(&mut errors);
+    }
+
     fn check_interfaces(&mut self) {
         let lines = self.added.iter().chain(self.changed.iter().map(|(_, new)| new)).map(|at| &at.line);
         let named: Vec<(&Line, String, String)> = lines

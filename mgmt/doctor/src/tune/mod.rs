@@ -251,9 +251,10 @@ fn busy_poll(cx: Context<'_>) -> Result<Plan, String> {
     match there {
         0 => Err("no free port with a device, or a kernel before 5.11".into()),
         _ if steps.is_empty() => Ok(Plan::fine("interrupts of the free ports are deferred")),
-        _ => {
-            Ok(Plan { steps, what: format!("defer the interrupts of {} to the thread that polls", ports.join(", ")) })
-        }
+        _ => Ok(Plan {
+            steps,
+            what: format!("defer the interrupts of {} to the thread that polls", ports.join(", ")),
+        }),
     }
 }
 
