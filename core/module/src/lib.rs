@@ -18,7 +18,7 @@ mod runtime_dir;
 
 pub use capacity::Capacity;
 pub use control::{Control, Missing};
-pub use line_kind::{Change, Class, Inverse, Key, LineKind, Order, Place};
+pub use line_kind::{Change, Check, Class, Inverse, Key, LineKind, Order, Place};
 pub use module::{InitError, Module, ModuleList, init_all, start_all};
 pub use plugins::{LoadedPlugin, LoadedPlugins};
 pub use running::{Phase, Pieces, Running, word};

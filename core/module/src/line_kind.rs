@@ -64,8 +64,11 @@ pub struct LineKind {
     pub needs: &'static [&'static str],
     /// Asks, before anything is changed, whether the machine has what a new line needs of it: the kernel's interface, a network
     /// namespace. The error names it and the nearest there is.
-    pub check: Option<fn(&Control, &Args) -> Result<(), String>>,
+    pub check: Option<Check>,
 }
+
+/// Asks the machine for what a line needs of it, by the line's arguments. The error is a sentence.
+pub type Check = fn(&Control, &Args) -> Result<(), String>;
 
 /// Where a line stands among those of its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -172,7 +175,7 @@ impl LineKind {
     }
 
     /// The same, for whose new lines this function asks the machine before anything is changed.
-    pub const fn checked_by(self, check: fn(&Control, &Args) -> Result<(), String>) -> Self {
+    pub const fn checked_by(self, check: Check) -> Self {
         Self { check: Some(check), ..self }
     }
 

@@ -279,7 +279,8 @@ fn noiommu(cx: Context<'_>) -> Result<Plan, String> {
         match module(name) {
             Module::Missing => return Err(format!("this kernel has no module {name}")),
             Module::Available => {
-                steps.push((TunableSetting::Module { name: name.into() }, tunable_setting::LOADED.to_owned()))
+                steps
+                    .push((TunableSetting::Module { name: name.into() }, tunable_setting::LOADED.to_owned()));
             }
             Module::Loaded => {}
         }
