@@ -241,7 +241,7 @@ _shoal__lab() {
             return 0
             ;;
         shoal__subcmd__lab__subcmd__run)
-            opts="-t -h --dut --transport --size --ip --direction --forwarding --workers --runs --duration --preset --frame --max --verify --dry-run --budget --yes --name --assert --junit --replay --energy --plain --tunables --port-rate --rate --percent --flows --routes --scenario --base --base-replay --config --results --json --help"
+            opts="-t -h --dut --transport --size --ip --direction --forwarding --workers --runs --duration --preset --frame --when-disturbed --max --verify --dry-run --budget --yes --name --assert --junit --replay --energy --plain --tunables --port-rate --rate --percent --flows --routes --scenario --base --base-replay --config --results --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -288,6 +288,10 @@ _shoal__lab() {
                     return 0
                     ;;
                 --frame)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --when-disturbed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -375,7 +379,7 @@ _shoal__lab() {
             return 0
             ;;
         shoal__subcmd__lab__subcmd__selftest)
-            opts="-h --transport --size --duration --config --results --json --help"
+            opts="-h --transport --size --duration --when-disturbed --config --results --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -390,6 +394,10 @@ _shoal__lab() {
                     return 0
                     ;;
                 --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --when-disturbed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -493,7 +501,7 @@ _shoal__lab() {
             return 0
             ;;
         shoal__subcmd__lab__subcmd__suite)
-            opts="-h --dut --transport --size --ip --direction --forwarding --workers --runs --duration --preset --frame --max --verify --dry-run --budget --yes --name --assert --junit --replay --energy --plain --base --base-replay --config --results --json --help"
+            opts="-h --dut --transport --size --ip --direction --forwarding --workers --runs --duration --preset --frame --when-disturbed --max --verify --dry-run --budget --yes --name --assert --junit --replay --energy --plain --base --base-replay --config --results --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -540,6 +548,10 @@ _shoal__lab() {
                     return 0
                     ;;
                 --frame)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --when-disturbed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -49,6 +49,7 @@ complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand doctor" -s h -l help
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand selftest" -l transport -d 'Wires, several with commas: memif, af-packet, af-xdp, dpdk (a memif between two of its devices)' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand selftest" -l size -d 'Frame sizes with FCS' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand selftest" -l duration -d 'Seconds of each trial' -r
+complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand selftest" -l when-disturbed -d 'What is done with trials during which others had the processors' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand selftest" -l config -d 'Settings, as `shoal-lab config show` prints them' -r -F
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand selftest" -l results -d 'Where results folders are made' -r -F
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand selftest" -l json -d 'One JSON object a line instead of text'
@@ -71,6 +72,7 @@ complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand run" -l runs -d 'How
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand run" -l duration -d 'Seconds of each trial' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand run" -l preset -d 'strict (60 s, 20 runs, to the frame), normal (10 s, 10 runs, 0.1 %), quick (2 s, 3 runs, 1 %), ci' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand run" -l frame -d 'own (every frame signed and accounted for) or siitperf (its plain form)' -r
+complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand run" -l when-disturbed -d 'What is done with trials during which others had the processors: mark, repeat, or refuse, which gives no figure if it happens each time' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand run" -l max -d 'The end searches begin from, in frames a second and direction; the self-test\'s rate if left out' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand run" -l budget -d 'Refuse what would take longer: `30m`, `9h`' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand run" -l name -d 'What the results folder is called, after the date' -r
@@ -109,6 +111,7 @@ complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand suite" -l runs -d 'H
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand suite" -l duration -d 'Seconds of each trial' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand suite" -l preset -d 'strict (60 s, 20 runs, to the frame), normal (10 s, 10 runs, 0.1 %), quick (2 s, 3 runs, 1 %), ci' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand suite" -l frame -d 'own (every frame signed and accounted for) or siitperf (its plain form)' -r
+complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand suite" -l when-disturbed -d 'What is done with trials during which others had the processors: mark, repeat, or refuse, which gives no figure if it happens each time' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand suite" -l max -d 'The end searches begin from, in frames a second and direction; the self-test\'s rate if left out' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand suite" -l budget -d 'Refuse what would take longer: `30m`, `9h`' -r
 complete -c shoal-lab -n "__fish_shoal_lab_using_subcommand suite" -l name -d 'What the results folder is called, after the date' -r
