@@ -31,14 +31,14 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     /// they lie in memory: a few clocks for one that stays, some 200 for one that goes.
     ///
     /// ```
-    /// use shoal_flow::{Fate, FlowTable, Settings, Sweep, Tick, Timeout};
+    /// use shoal_flow::{SweepAction, FlowTable, Settings, Sweep, Tick, Timeout};
     ///
     /// let mut table = FlowTable::<[u64; 1], u32>::new(Settings::flows(100), Tick(0))?;
     /// for n in 0..100 {
     ///     table.insert([n], n as u32 % 2, Timeout::new(0), Tick(0))?;
     /// }
     /// let mut sweep = Sweep::default();
-    /// let odd = |_: &[u64; 1], value: &mut u32| if *value == 1 { Fate::Remove } else { Fate::Keep };
+    /// let odd = |_: &[u64; 1], value: &mut u32| if *value == 1 { SweepAction::Remove } else { SweepAction::Keep };
     /// while !table.sweep(&mut sweep, 32, odd).done {
     ///     // Packets go on here.
     /// }

@@ -190,7 +190,7 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     }
 
     /// Changes how long flows with this timeout live, from now on. Where that is less than before, they end when their old time
-    /// comes; a [sweep](Self::sweep) with [`SweepAction::Rearm`](crate::Fate::Rearm) makes them end at the new.
+    /// comes; a [sweep](Self::sweep) with [`SweepAction::Rearm`](crate::SweepAction::Rearm) makes them end at the new.
     ///
     /// # Errors
     /// It is too long.
