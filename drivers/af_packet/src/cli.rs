@@ -1,9 +1,10 @@
 //! Commands.
 
+use shoal_link::Link;
 use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output, Toggle};
 
-use crate::control::{CreateHostInterface, HostInterfaces, Mode, kernel_names};
+use crate::control::{CreateHostInterface, HostInterfaces, Mode};
 use crate::{Qdisc, RingVersion, TxOffload};
 
 /// Commands of this crate.
@@ -50,7 +51,7 @@ pub static COMMANDS: &[Command] = &[
 
 /// Argument types of this crate.
 pub static ARG_TYPES: &[ArgType] = &[
-    ArgType::live("kernel-interface", "interface of the host kernel", word, |_, _| kernel_names()),
+    ArgType::live("kernel-interface", "interface of the host kernel", word, |_, _| Link::names()),
     ArgType::live("host-interface", "host interface, by its kernel name", word, |control, _| {
         control.get::<HostInterfaces>().map(|h| h.names()).unwrap_or_default()
     }),

@@ -457,11 +457,6 @@ fn first_of(rings: &[RxRing]) -> Result<RxHandle, Error> {
     rings.first().map(RxRing::handle).ok_or(none)
 }
 
-/// Names of the kernel's interfaces in this network namespace, for completion and suggestions.
-pub(crate) fn kernel_names() -> Vec<String> {
-    LinkWatch::open().map(|w| w.links().map(|l| l.name.clone()).collect()).unwrap_or_default()
-}
-
 impl Device for HostInterface {
     fn set_rx_queues(&self, queues: u32) -> Result<(), String> {
         let Some(hosts) = self.hosts.upgrade() else { return Ok(()) };
@@ -561,21 +556,15 @@ impl Device for HostInterface {
 }
 
 /// The kernel's interface of this name.
-fn find(name: &str) -> Result<Link, Error> {
+///
+/// # Errors
+/// There is none, and the nearest is named.
+pub(crate) fn find(name: &str) -> Result<Link, Error> {
     match Link::by_name(name) {
         Err(shoal_link::Error::NoInterface { name }) => {
-            let names = kernel_names();
-            let nearest = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
+            let nearest = Link::nearest_name(&name);
             Err(Error::NoInterface { name, nearest })
         }
         found => Ok(found?),
     }
-}
-
-/// Whether the kernel has an interface of this name.
-///
-/// # Errors
-/// It has not; the nearest is named.
-pub(crate) fn kernel_has(name: &str) -> Result<(), Error> {
-    find(name).map(drop)
 }

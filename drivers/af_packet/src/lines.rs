@@ -3,7 +3,7 @@
 use shoal_module::cli::Args;
 use shoal_module::{Control, LineKind, Phase};
 
-use crate::control::kernel_has;
+use crate::control::find;
 
 pub(crate) static LINES: &[LineKind] = &[
     LineKind::item(Phase::Interfaces, "create host-interface name <name:word> [hw-addr <mac>] [num-rx-queues <rx:u32>] [num-tx-queues <tx:u32>] [mode ip] [qdisc-bypass-enable] [cksum-gso-disable] [v3]", "delete host-interface name <name>").key("name").makes("interface host-<name>").recreates("the interface").checked_by(check),
@@ -12,5 +12,5 @@ pub(crate) static LINES: &[LineKind] = &[
 /// The kernel has the interface.
 fn check(_: &Control, args: &Args) -> Result<(), String> {
     let name: String = args.get("name").map_err(|e| e.to_string())?;
-    kernel_has(&name).map_err(|e| e.to_string())
+    find(&name).map(drop).map_err(|e| e.to_string())
 }

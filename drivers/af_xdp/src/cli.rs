@@ -4,11 +4,12 @@ use std::fmt;
 
 use serde::Serialize;
 use shoal_interface::{InterfaceArg, Interfaces};
+use shoal_link::Link;
 use shoal_module::Control;
 use shoal_module::cli::{ArgType, Args, CliError, Command, Expected, Output};
 
 use crate::config::{CreateXdp, Mac, Queues};
-use crate::control::{XdpInfo, XdpInterfaces, kernel_names};
+use crate::control::{XdpInfo, XdpInterfaces};
 use crate::pinhole::{NAMES, Pinhole};
 use crate::sys::{BusyPoll, Copying, PacketMemory, XdpMode};
 
@@ -76,7 +77,7 @@ pub static COMMANDS: &[Command] = &[
 
 /// Argument types of this crate.
 pub static ARG_TYPES: &[ArgType] = &[
-    ArgType::live("xdp-host-if", "interface of the host kernel", word, |_, _| kernel_names()),
+    ArgType::live("xdp-host-if", "interface of the host kernel", word, |_, _| Link::names()),
     ArgType::new("xdp-queues", "number of queues, or all", |_, text| queues(text).map(drop))
         .complete(|_, _| vec!["all".into()]),
     ArgType::new("pinhole", "what the host keeps: rules with commas between them, or none", |_, text| {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use shoal_graph::{Graph, NoNext, NodeIndex};
 use shoal_interface::{Create, Device, Event, IfFlags, InterfaceError, Interfaces, SwIfIndex};
-use shoal_link::{AdminState, Link, LinkWatch, mac_or_random};
+use shoal_link::{AdminState, Link, mac_or_random};
 use shoal_module::cli::nearest;
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
@@ -432,17 +432,11 @@ impl XdpInterfaces {
 fn find(name: &str) -> Result<Link, Error> {
     match Link::by_name(name) {
         Err(shoal_link::Error::NoInterface { name }) => {
-            let names = kernel_names();
-            let nearest = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
+            let nearest = Link::nearest_name(&name);
             Err(Error::NoInterface { name, nearest })
         }
         found => Ok(found?),
     }
-}
-
-/// Names of the kernel's interfaces in this network namespace, for completion and suggestions.
-pub(crate) fn kernel_names() -> Vec<String> {
-    LinkWatch::open().map(|w| w.links().map(|l| l.name.clone()).collect()).unwrap_or_default()
 }
 
 /// Whether the kernel has an interface of this name in a network namespace, or in the router's own.

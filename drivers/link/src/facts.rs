@@ -3,7 +3,9 @@
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State};
 
-use crate::{Error, netlink};
+use shoal_module::cli::nearest;
+
+use crate::{Error, LinkWatch, netlink};
 
 /// The kernel's number of an interface, unique in its network namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,6 +72,19 @@ impl Link {
         let mut request = LinkMessage::default();
         request.attributes.push(LinkAttribute::IfName(name.into()));
         Self::get(request, name)
+    }
+
+    /// Names of the interfaces in the network namespace of the calling thread, for completion and suggestions; none if the
+    /// kernel cannot be asked.
+    pub fn names() -> Vec<String> {
+        LinkWatch::open()
+            .map(|watch| watch.links().map(|link| link.name.clone()).collect())
+            .unwrap_or_default()
+    }
+
+    /// The name of an interface there that is most like this one.
+    pub fn nearest_name(name: &str) -> Option<String> {
+        nearest(name, Self::names().iter().map(String::as_str)).map(str::to_owned)
     }
 
     /// The interface with number `index`.
