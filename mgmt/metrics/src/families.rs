@@ -14,7 +14,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use shoal_stats_client::{Counter, Pair, Value};
 
-use tables::{ByInterface, INTERFACES, NEIGHBOURS, NODES, NUMBERS, PATHS, THREAD_TOTALS, THREADS};
+use tables::{ByInterface, INTERFACES, NEIGHBOURS, NODES, NUMBERS, PATHS, THREADS};
 
 /// All counters in the text format of OpenMetrics. `figures` are what the endpoint counts of itself: answers,
 /// refused connections, microseconds of the last reading.
@@ -164,15 +164,14 @@ impl Snapshot {
                 _ => gauges(to, (name, help), alone(value.sum()))?,
             }
         }
-        for (counter, name, help) in THREADS {
+        for (counter, kind, name, help) in THREADS {
             let Some(Value::Simple(rows)) = self.find(counter) else { continue };
             let threads = rows.first().into_iter().flatten().enumerate();
-            gauges(to, (name, help), threads.map(|(thread, n)| ([("thread", thread.to_string())], *n)))?;
-        }
-        for (counter, name, help) in THREAD_TOTALS {
-            let Some(Value::Simple(rows)) = self.find(counter) else { continue };
-            let threads = rows.first().into_iter().flatten().enumerate();
-            counters(to, (name, help), threads.map(|(thread, n)| ([("thread", thread.to_string())], *n)))?;
+            let threads = threads.map(|(thread, n)| ([("thread", thread.to_string())], *n));
+            match kind {
+                MetricType::Counter => counters(to, (name, help), threads)?,
+                _ => gauges(to, (name, help), threads)?,
+            }
         }
         // The segment keeps total, used, free and more of each heap in this order.
         let heap = |c: &Counter| {
@@ -197,7 +196,7 @@ impl Snapshot {
             let tables = || INTERFACES.iter().chain(NEIGHBOURS).chain(NODES);
             tables().any(|t| t.counter == name)
                 || NUMBERS.iter().any(|n| n.0 == name)
-                || THREADS.iter().chain(THREAD_TOTALS).any(|n| n.0 == name)
+                || THREADS.iter().any(|n| n.0 == name)
                 || PATHS.iter().any(|path| name.starts_with(path))
         };
         for Counter { name, value } in self.counters.iter().filter(|c| !known(&c.name)) {

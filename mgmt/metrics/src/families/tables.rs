@@ -82,17 +82,26 @@ pub(super) const NUMBERS: &[Number] = &[
 ];
 
 /// Tables by thread.
-pub(super) const THREADS: &[(&str, &str, &str)] = &[
-    ("/sys/vector_rate_per_worker", "thread_vector_rate", "Packets per call of a node, by thread"),
-    ("/sys/loops_per_worker", "thread_loops_per_second", "Turns of a thread's loop per second"),
+pub(super) const THREADS: &[Number] = &[
+    (
+        "/sys/vector_rate_per_worker",
+        MetricType::Gauge,
+        "thread_vector_rate",
+        "Packets per call of a node, by thread",
+    ),
+    (
+        "/sys/loops_per_worker",
+        MetricType::Gauge,
+        "thread_loops_per_second",
+        "Turns of a thread's loop per second",
+    ),
+    (
+        "/sys/busy_microseconds_per_worker",
+        MetricType::Counter,
+        "thread_busy_microseconds",
+        "Time that a thread had packets in hand",
+    ),
 ];
-
-/// Tables by thread that only grow.
-pub(super) const THREAD_TOTALS: &[(&str, &str, &str)] = &[(
-    "/sys/busy_microseconds_per_worker",
-    "thread_busy_microseconds",
-    "Time that a thread had packets in hand",
-)];
 
 /// Beginnings of what has families of its own.
 pub(super) const PATHS: &[&str] = &["/err/", "/node/errors", "/mem/", "/buffer-pools/"];
