@@ -353,16 +353,18 @@ impl State {
     }
 
     fn put(&mut self, line: Line, keep: bool, send: bool) {
+        let object = (self.json && keep && (self.stderr || self.file.is_some())).then(|| json::line(&line));
         // Where a message cannot be written, no other log is left.
         if keep && self.stderr {
-            let _ = if self.json {
-                std::io::stderr().write_all(json::line(&line).as_bytes())
-            } else {
-                writeln!(std::io::stderr(), "{:<8} {:<12} {}", line.level.name(), line.class, line.text)
+            let _ = match &object {
+                Some(object) => std::io::stderr().write_all(object.as_bytes()),
+                None => {
+                    writeln!(std::io::stderr(), "{:<8} {:<12} {}", line.level.name(), line.class, line.text)
+                }
             };
         }
         if keep && let Some(file) = &mut self.file {
-            let text = if self.json { json::line(&line) } else { line.to_string() };
+            let text = object.unwrap_or_else(|| line.to_string());
             let _ = file.write_all(text.as_bytes());
         }
         if send && let Some(syslog) = &self.syslog {

@@ -93,9 +93,9 @@ impl From<Line> for LogDetails {
 
 impl Dump for LogDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = LogDetails> + 'static {
-        let (shelf, mut next) = (call.get::<LogHandle>().ok(), 0);
+        let (log, mut next) = (call.get::<LogHandle>().ok(), 0);
         let all = std::iter::from_fn(move || {
-            let (line, after) = shelf.as_ref()?.0.line_from(next)?;
+            let (line, after) = log.as_ref()?.0.line_from(next)?;
             next = after;
             Some(LogDetails::from(line))
         });

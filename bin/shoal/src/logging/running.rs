@@ -8,8 +8,8 @@ use shoal_module::{Control, Phase, Running, word};
 use super::{Class, LogHandle};
 
 pub(super) fn running(control: &Control, running: &mut Running) {
-    let Ok(shelf) = control.get::<LogHandle>() else { return };
-    let ((size, _, classes), (first_size, first)) = (shelf.0.wanted(), shelf.0.at_start());
+    let Ok(log) = control.get::<LogHandle>() else { return };
+    let ((size, _, classes), (first_size, first)) = (log.0.wanted(), log.0.at_start());
     if size != first_size {
         running.line(Phase::System, format!("set logging size {size}"));
     }
