@@ -25,10 +25,8 @@ pack() {
   [ -e target/dpdk/dpdk_plugin.so ] || without+=(-Nshoal-plugin-dpdk)
   [ -e "$BUILT/shoal-lab" ] || without+=(-Nshoal-lab)
   find "$BUILT/" -maxdepth 1 -name '*.debug' | grep -q . || without+=(-Nshoal-dbg)
-  mkdir -p "$OUT"
   # Packages of an earlier call are not taken for those of this one.
   rm -f "$OUT"/*.deb
-  rm -rf debian/tmp
   say "packing into $OUT"
   local log
   log=$(mktemp)

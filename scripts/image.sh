@@ -9,7 +9,7 @@ say() { printf 'image: %s\n' "$*"; }
 deb=$(find "$OUT" -maxdepth 1 -name 'shoal_*.deb' | head -n 1)
 [ -n "$deb" ] || { say "there is no package in $OUT: run 'make deb' first"; exit 1; }
 [ "$(id -u)" -eq 0 ] || { say "needs root (mmdebstrap, buildah)"; exit 1; }
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+SOURCE_DATE_EPOCH=$(scripts/commit-time.sh)
 export SOURCE_DATE_EPOCH
 suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 mkdir -p "$IMAGE"
@@ -26,7 +26,7 @@ rm -rf "$root/tree"/usr/share/{doc,man,locale,lintian,bash-completion,zsh,fish,g
   "$root/tree"/usr/include
 mkdir -p "$root/tree"/{proc,sys,dev,tmp,run/shoal,var/lib/shoal,var/log/shoal}
 chmod 1777 "$root/tree/tmp"
-[ -s "$root/tree/etc/passwd" ] || echo 'root:x:0:0:root:/var/lib/shoal:/usr/bin/shoalctl' >"$root/tree/etc/passwd"
+echo 'root:x:0:0:root:/var/lib/shoal:/usr/bin/shoalctl' >"$root/tree/etc/passwd"
 echo 'root:x:0:' >"$root/tree/etc/group"
 # A group for the sockets would take one more capability (CAP_CHOWN); whatever runs in the container is root there.
 sed -i 's/^  gid shoal$/  # gid shoal/' "$root/tree/etc/shoal/startup.conf"

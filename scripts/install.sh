@@ -27,9 +27,7 @@ if [ -x "$BUILT/shoal-lab" ]; then
   install -m 755 "$BUILT/shoal-lab" "$bin"
   symbols "$BUILT/shoal-lab"
   for name in siitperf-tp siitperf-lat siitperf-pdv; do ln -sf shoal-lab "$bin/$name"; done
-  # The program of replays has instructions that not every processor has: packages do without it.
-  [ ! -x target/bench/release/shoal-lab-graph ] || [ "${VPP_COMPAT:-0}" = package ] ||
-    install -m 755 target/bench/release/shoal-lab-graph "$bin"
+  [ ! -x target/bench/release/shoal-lab-graph ] || install -m 755 target/bench/release/shoal-lab-graph "$bin"
 else
   echo "install: without shoal-lab; 'scripts/release.sh -p shoal-lab' builds it, then install again"
 fi
@@ -44,10 +42,6 @@ install -d "$doc/guide" "$doc/reference"
 install -m 644 README.md LICENSE share/startup.conf "$doc"
 install -m 644 docs/reference/*.md "$doc/reference"
 install -m 644 docs/guide/*.md "$doc/guide"
-# What each program is made of, if scripts/sbom.sh wrote it.
-for file in target/sbom/*.cdx.json; do
-  [ ! -s "$file" ] || install -D -m 644 "$file" "$DESTDIR$PREFIX/share/doc/$(basename "$file" .cdx.json)/sbom.cdx.json"
-done
 # page FILE FOLDER NAME: installs under the name by which its reader looks for it.
 page() {
   install -d "$DESTDIR$PREFIX/share/$2"
@@ -82,7 +76,7 @@ else
   install -m 644 share/startup.conf "$etc/startup.conf"
 fi
 # VPP's names, for its clients and scripts: VPP_COMPAT=1. What is there is another's and stays.
-if [ "${VPP_COMPAT:-0}" != 0 ]; then
+if [ "${VPP_COMPAT:-0}" = 1 ]; then
   # name TARGET NAME: a link, unless another file has the name.
   name() {
     if [ -e "$2" ] && [ ! -L "$2" ]; then

@@ -10,7 +10,7 @@ if ! command -v cargo-cyclonedx >/dev/null; then
   CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
     cargo install --quiet --locked --root target/tools --version "$CARGO_CYCLONEDX" cargo-cyclonedx
 fi
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+SOURCE_DATE_EPOCH=$(scripts/commit-time.sh)
 export SOURCE_DATE_EPOCH
 # The tool leaves a file beside every Cargo.toml of the workspace.
 leavings() { find bin core drivers lab mgmt net plugin xtask -name shoal-sbom.cdx.json -not -path '*/target/*' "$@"; }
