@@ -18,7 +18,7 @@ const PAGE: usize = 2 << 20;
 ///
 /// The code that makes a borrower able to write (a system call, and therefore `unsafe`) promises that it leaves a
 /// buffer alone before the buffer is taken back here, or [`Loans::settle`] is called. A book that is dropped without it
-/// keeps its buffers from everybody: better lost than somebody else's.
+/// keeps its buffers: a lost buffer does less harm than one that two threads write.
 pub struct Loans {
     pool: Arc<Pool>,
     memory: Memory,

@@ -47,7 +47,7 @@ pub struct CoreUse {
 
 impl CoreUse {
     /// What others took: no more than they used, and no more than was waited for. Tester and device that wait for each other
-    /// are not disturbed, and neither is a tester beside whom others use a processor that it does not want.
+    /// are not disturbed, and neither is a tester that sleeps while others use its processor.
     pub fn taken(&self) -> f64 {
         self.waited.map_or(self.others, |waited| waited.min(self.others))
     }
@@ -75,7 +75,7 @@ impl Processors {
         self.worst().map_or(0.0, CoreUse::taken)
     }
 
-    /// In words: who took what from whom.
+    /// In words: which processes took which share of which thread's processor.
     pub fn words(&self) -> String {
         let Some(worst) = self.worst() else { return "nothing is known of the processors".into() };
         let percent = |share: f64| {

@@ -75,7 +75,7 @@ pub enum Via {
     },
     /// Handed to the host.
     Punt,
-    /// There is no route; the sender gets an error. What a table's default route is until somebody gives it another.
+    /// There is no route; the sender gets an error. A table's default route is this until it is configured.
     NoRoute,
     /// Thrown away silently.
     Drop,
