@@ -9,7 +9,8 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use rustix::fs::MemfdFlags;
 use shoal_vhost_user::{
-    Call, Features, FoundPackets, GuestMemory, Queue, Reader, RegionDescription, Sender, Trust, Vring, VringPlace,
+    Call, Features, FoundPackets, GuestMemory, Queue, Reader, RegionDescription, Sender, Trust, Vring,
+    VringPlace,
 };
 
 const LEN: u64 = 64 << 10;
