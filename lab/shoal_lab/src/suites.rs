@@ -45,6 +45,9 @@ pub const GUARD: &str = "ci";
 pub fn cases(name: &str, common: &Common) -> Result<Vec<Case>, CaseError> {
     let routers = ["shoal", "linux-route"];
     let quick = ["shoal", "testpmd-mac", "linux-route"];
+    // What the device does is the user's, but in suites that are about one thing.
+    let forwarding = Some(common.forwarding.as_str()).filter(|f| !f.is_empty()).unwrap_or("route");
+    let asked = Defaults { forwarding, ..Defaults::default() };
     let mut all = Vec::new();
     let mut add = |test: &str, common: &Common, defaults: Defaults<'_>| -> Result<(), CaseError> {
         all.extend(expand(test, common, &defaults)?);
@@ -52,13 +55,13 @@ pub fn cases(name: &str, common: &Common) -> Result<Vec<Case>, CaseError> {
     };
     match name {
         "quick" => {
-            add("gates", common, Defaults { duts: &quick, ..Defaults::default() })?;
-            add("throughput", common, Defaults { duts: &quick, ..Defaults::default() })?;
-            add("latency", common, Defaults { duts: &quick, percents: &[50], ..Defaults::default() })?;
+            add("gates", common, Defaults { duts: &quick, ..asked.clone() })?;
+            add("throughput", common, Defaults { duts: &quick, ..asked.clone() })?;
+            add("latency", common, Defaults { duts: &quick, percents: &[50], ..asked.clone() })?;
         }
         "ci" => {
-            add("gates", common, Defaults::default())?;
-            add("mrr", common, Defaults { ip: &["4", "6"], sizes: &["84"], ..Defaults::default() })?;
+            add("gates", common, asked.clone())?;
+            add("mrr", common, Defaults { ip: &["4", "6"], sizes: &["84"], ..asked.clone() })?;
             // Lengths and repetitions that were typed are those of trials.
             if common.dut.is_empty() || common.dut.iter().any(|dut| dut == "shoal") {
                 let replayed = Common { ip: common.ip.clone(), ..Common::default() };
@@ -72,7 +75,7 @@ pub fn cases(name: &str, common: &Common) -> Result<Vec<Case>, CaseError> {
             let wanted = |family| common.ip.is_empty() || common.ip.iter().any(|ip| ip == family);
             for test in ["throughput", "latency"] {
                 let percents: &[u8] = if test == "latency" { &[10, 50, 90] } else { &[] };
-                let defaults = Defaults { duts: &routers, percents, ..Defaults::default() };
+                let defaults = Defaults { duts: &routers, percents, ..asked.clone() };
                 if wanted("4") {
                     add(test, &ip4, Defaults { sizes: &["64"], ..defaults.clone() })?;
                 }
@@ -85,7 +88,7 @@ pub fn cases(name: &str, common: &Common) -> Result<Vec<Case>, CaseError> {
             let sizes = ["var2-1514b", "var2-imix", "var2-64b", "64b"];
             for direction in ["fwd", "bi"] {
                 if common.direction.as_deref().is_none_or(|d| d == direction) {
-                    add("loadtest", common, Defaults { sizes: &sizes, direction, ..Defaults::default() })?;
+                    add("loadtest", common, Defaults { sizes: &sizes, direction, ..asked.clone() })?;
                 }
             }
         }
@@ -96,7 +99,7 @@ pub fn cases(name: &str, common: &Common) -> Result<Vec<Case>, CaseError> {
                     add(
                         "thesis",
                         common,
-                        Defaults { duts: &routers, sizes: &sizes, direction, ..Defaults::default() },
+                        Defaults { duts: &routers, sizes: &sizes, direction, ..asked.clone() },
                     )?;
                 }
             }
@@ -167,6 +170,17 @@ mod tests {
     #[test]
     fn the_eight_load_tests_are_eight() {
         assert_eq!(cases("blog", &Common::default()).unwrap().len(), 8);
+    }
+
+    #[test]
+    fn a_suite_does_what_forwarding_asks_for() {
+        for (suite, is_open) in
+            [("quick", true), ("paper", true), ("blog", true), ("thesis", true), ("nat", false)]
+        {
+            let common = Common { forwarding: "bridge".into(), ..Common::default() };
+            let all = cases(suite, &common).unwrap();
+            assert!(all.iter().all(|case| (case.forwarding == "bridge") == is_open), "{suite}");
+        }
     }
 
     #[test]
