@@ -63,6 +63,20 @@ pub struct Search {
     first: u32,
 }
 
+impl Search {
+    /// One that has begun, by the number of its first bucket.
+    #[inline(always)]
+    pub(crate) fn of(key: Key, first: u32) -> Self {
+        Search { key, first }
+    }
+
+    /// The number of the first bucket.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> u32 {
+        self.first
+    }
+}
+
 /// Where an entry was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FoundEntry {
@@ -109,7 +123,7 @@ impl MacTable {
 
     /// The place of a station.
     #[inline(always)]
-    fn place_of(&self, key: Key) -> Search {
+    pub(crate) fn place_of(&self, key: Key) -> Search {
         Search { key, first: (self.0.seed.hash(&[key.0]) as usize & self.0.mask) as u32 }
     }
 
@@ -119,18 +133,6 @@ impl MacTable {
         let search = self.place_of(key);
         self.0.buckets.prefetch(search.first as usize);
         search
-    }
-
-    /// Asks memory for what a later look-up reads.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, key: Key) {
-        let _ = self.search(key);
-    }
-
-    /// Finds a station at once.
-    #[inline(always)]
-    pub(crate) fn look_up(&self, key: Key) -> Option<FoundEntry> {
-        self.find(&self.place_of(key))
     }
 
     /// Finds it.

@@ -14,9 +14,9 @@ use shoal_wire::EthernetHeader;
 use super::forward::{self, Forward};
 use super::learn::{self, Learn};
 use crate::entry::{Entry, Key};
-use crate::fib::MacTable;
+use crate::fib::{MacTable, Search};
 
-/// What a frame looks for, source and destination, and what was found: 0 for nothing.
+/// What a frame looks for, source and destination, and what was found: 0 for nothing. Between the two, where to look.
 #[derive(Clone, Copy, Default)]
 pub struct FrameStations {
     src: Key,
@@ -55,14 +55,14 @@ impl FrameStations {
     /// What is known of both.
     #[inline(always)]
     fn find(&self, macs: &MacTable) -> [u64; 2] {
-        [found(macs, self.src), found(macs, self.dst)]
+        [self.src, self.dst].map(|station| found(macs, &macs.place_of(station)))
     }
 }
 
 /// What is known of a station; 0 for nothing.
 #[inline(always)]
-fn found(macs: &MacTable, station: Key) -> u64 {
-    macs.look_up(station).map_or(0, |found| found.entry.0)
+fn found(macs: &MacTable, station: &Search) -> u64 {
+    macs.find(station).map_or(0, |found| found.entry.0)
 }
 
 impl StagedLookup for Learn {
@@ -88,13 +88,12 @@ impl StagedLookup for Learn {
     #[inline(always)]
     fn begun(facts: Facts<'_>, all: &mut [FrameStations]) {
         let macs = facts.learn.table.macs();
-        let mut src = Key::default();
+        let (mut src, mut first) = (Key::default(), 0);
         for both in all {
             if both.src != src {
-                src = both.src;
-                macs.prefetch(src);
+                (src, first) = (both.src, macs.search(both.src).first());
             }
-            macs.prefetch(both.dst);
+            both.found = [first, macs.search(both.dst).first()].map(u64::from);
         }
     }
 
@@ -106,10 +105,11 @@ impl StagedLookup for Learn {
         let macs = facts.learn.table.macs();
         let (mut src, mut entry) = (Key::default(), 0);
         for both in all {
+            let [src_first, dst_first] = both.found;
             if both.src != src {
-                (src, entry) = (both.src, found(macs, both.src));
+                (src, entry) = (both.src, found(macs, &Search::of(both.src, src_first as u32)));
             }
-            both.found = [entry, found(macs, both.dst)];
+            both.found = [entry, found(macs, &Search::of(both.dst, dst_first as u32))];
         }
     }
 
@@ -135,11 +135,12 @@ impl FlowLookupNode for Learn {
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass {
-        let own = FrameStations::of(pkt, 0).within(facts.data.domain());
+        let own = || FrameStations::of(pkt, 0).within(facts.data.domain());
         let [src, dst] = match known {
-            Known::Answer(both) if *both == own => both.found,
-            Known::Other(both, ()) if *both == own && both.found != [0; 2] => both.found,
-            _ => own.find(self.table.macs()),
+            // Nodes in front of this one change no addresses.
+            Known::Answer(both) => both.found,
+            Known::Other(both, ()) if *both == own() && both.found != [0; 2] => both.found,
+            _ => own().find(self.table.macs()),
         };
         if src == 0 || !self.is_settled(Entry(src), pkt.rx(), facts.data, cx) {
             return Pass::Leave;
