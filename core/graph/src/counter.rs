@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shoal_infra::{SharedSegment, U64Slice};
 
 pub(crate) use node_rows::NodeRows;
-pub use rows::{Combined, Row, Simple};
+pub use rows::{Combined, GrownCounter, Row, Simple};
 use rows::{DirectoryVersion, Rows};
 pub use slots::Directory;
 use slots::Slots;
@@ -91,27 +91,36 @@ impl Number {
 
 /// Names of objects by their index.
 #[derive(Clone, Debug, Default)]
-pub struct Names(Arc<(Mutex<Vec<String>>, Arc<DirectoryVersion>)>);
+pub struct Names(Arc<NameVector>);
+
+#[derive(Debug, Default)]
+struct NameVector {
+    all: Mutex<Vec<Arc<str>>>,
+    pulse: Arc<DirectoryVersion>,
+}
 
 impl Names {
     /// Names an object.
     pub fn set(&self, index: usize, name: &str) {
-        let (names, pulse) = &*self.0;
-        let mut names = lock(names);
+        let mut names = lock(&self.0.all);
         if names.len() <= index {
-            names.resize(index + 1, String::new());
+            names.resize(index + 1, Arc::default());
         }
-        if let Some(slot) = names.get_mut(index).filter(|slot| *slot != name) {
-            slot.clear();
-            slot.push_str(name);
+        if let Some(slot) = names.get_mut(index).filter(|slot| ***slot != *name) {
+            *slot = name.into();
             drop(names);
-            pulse.beat();
+            self.0.pulse.beat();
         }
     }
 
     /// All names.
-    pub fn all(&self) -> Vec<String> {
-        lock(&self.0.0).clone()
+    pub fn all(&self) -> Vec<Arc<str>> {
+        lock(&self.0.all).clone()
+    }
+
+    /// Whether both are the same vector.
+    pub fn is(&self, other: &Names) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -135,6 +144,7 @@ pub struct Counters {
     header: U64Slice,
     entries: Mutex<Slots>,
     threads: AtomicUsize,
+    name_vectors: Mutex<Vec<Names>>,
     /// Beats whenever a name comes or goes or a table gets longer.
     pulse: Arc<DirectoryVersion>,
 }
@@ -153,6 +163,7 @@ impl Counters {
             header,
             entries: Mutex::default(),
             threads: AtomicUsize::new(1),
+            name_vectors: Mutex::default(),
             pulse: Arc::default(),
         };
         Ok(Arc::new(counters))
@@ -171,6 +182,16 @@ impl Counters {
     /// A number that changes with the directory's structure.
     pub fn generation(&self) -> u64 {
         self.pulse.count.load(Ordering::Acquire)
+    }
+
+    /// Counters that have got longer since this was asked last, with their lengths now.
+    pub fn take_grown(&self) -> Vec<GrownCounter> {
+        self.pulse.take_grown()
+    }
+
+    /// All vectors of names as they are now.
+    pub fn name_vectors(&self) -> Vec<(Names, Vec<Arc<str>>)> {
+        lock(&self.name_vectors).iter().map(|names| (names.clone(), names.all())).collect()
     }
 
     /// Tells readers of the directory that a table got longer or a name vector changed.
@@ -275,7 +296,8 @@ impl Counters {
         if let Some(Kind::Names(there)) = self.find(name) {
             return there;
         }
-        let names = Names(Arc::new((Mutex::default(), Arc::clone(&self.pulse))));
+        let names = Names(Arc::new(NameVector { pulse: Arc::clone(&self.pulse), ..NameVector::default() }));
+        lock(&self.name_vectors).push(names.clone());
         self.add(name, Kind::Names(names.clone()));
         names
     }
@@ -338,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_preceded_by_its_length() {
+    fn a_row_is_preceded_by_its_length_when_that_is_shown() {
         let counters = Counters::new(1 << 30).unwrap();
         let simple = counters.simple("/a", 100).unwrap();
         simple.ensure(3);
@@ -352,10 +374,26 @@ mod tests {
             let at = simple.row(thread).unwrap().offset();
             let mut bytes = [0; 32];
             counters.segment().read_bytes(at - 8, &mut bytes).unwrap();
-            assert_eq!(bytes[..4], 5u32.to_le_bytes());
+            assert_eq!(bytes[..4], 0u32.to_le_bytes(), "clients see it together with names");
             assert_eq!(bytes[24..], [7 * thread as u8, 0, 0, 0, 0, 0, 0, 0]);
             assert_eq!(at % 64, 0);
         }
+        let grown = counters.take_grown();
+        simple.ensure(9);
+        grown.iter().for_each(GrownCounter::show);
+        let shown = |thread| {
+            let mut bytes = [0; 4];
+            counters.segment().read_bytes(simple.row(thread).unwrap().offset() - 8, &mut bytes).unwrap();
+            u32::from_le_bytes(bytes)
+        };
+        assert_eq!((grown.len(), shown(0), shown(1)), (1, 5, 5), "as it was when it was taken note of");
+        counters.ensure_threads(3).unwrap();
+        assert_eq!(shown(2), 5);
+        // An older note shortens nothing.
+        let later = counters.take_grown();
+        later.iter().for_each(GrownCounter::show);
+        grown.iter().for_each(GrownCounter::show);
+        assert_eq!((later.len(), shown(0), counters.take_grown().len()), (1, 9, 0));
     }
 
     #[test]

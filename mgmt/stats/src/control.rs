@@ -71,7 +71,7 @@ impl Stats {
         if self.per_node {
             self.nodes.borrow_mut().follow(&self.graph);
         }
-        self.publisher.borrow().plan()
+        self.publisher.borrow_mut().plan()
     }
 
     fn publish(&self, laid: io::Result<Laid>) {

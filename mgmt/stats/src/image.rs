@@ -10,8 +10,9 @@
 //! offsets from the segment's start plus [`BASE`]. Rows are not part of the image: they stay where they are.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use shoal_graph::counter::{Entry, Kind, Number, Row};
+use shoal_graph::counter::{Entry, Kind, Names, Number, Row};
 
 /// The address at which clients are told the segment lies here. Any number would do as long as it is not 0.
 pub const BASE: u64 = 0x1_0000_0000;
@@ -46,8 +47,8 @@ pub struct Image {
 }
 
 impl Image {
-    /// Lays out the entries, with the rows of so many threads.
-    pub fn new(threads: usize, entries: &[&Entry]) -> Self {
+    /// Lays out the entries, with the rows of so many threads, and the vectors of names as they were at one time.
+    pub fn new(threads: usize, entries: &[&Entry], names: &[(Names, Vec<Arc<str>>)]) -> Self {
         let total = entries.len();
         let (shown, index) = placed(entries);
         let mut image = Image {
@@ -66,7 +67,10 @@ impl Image {
             match &entry.kind {
                 Kind::Simple(c) => image.rows(at, (0..threads).filter_map(|t| c.row(t))),
                 Kind::Combined(c) => image.rows(at, (0..threads).filter_map(|t| c.row(t))),
-                Kind::Names(names) => image.names(at, &names.all()),
+                Kind::Names(wanted) => {
+                    let known = names.iter().find(|(one, _)| one.is(wanted));
+                    image.names(at, known.map_or(&[], |(_, all)| all));
+                }
                 Kind::Scalar(_) | Kind::Gauge(_) | Kind::Symlink { .. } => {}
             }
         }
@@ -134,7 +138,7 @@ impl Image {
     }
 
     /// A vector of pointers to strings. An empty name is a hole, a null pointer.
-    fn names(&mut self, from: usize, names: &[String]) {
+    fn names(&mut self, from: usize, names: &[Arc<str>]) {
         self.vector(from, names.len());
         let first = self.words.len();
         self.words.resize(first + names.len(), 0);

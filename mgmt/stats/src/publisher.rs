@@ -7,7 +7,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use shoal_graph::clock::Time;
-use shoal_graph::counter::{Counters, Directory, Entry, Number};
+use shoal_graph::counter::{Counters, Directory, Entry, GrownCounter, Names, Number};
 use shoal_infra::{SharedSegment, U64Slice};
 
 use crate::image::{BASE, Image};
@@ -34,6 +34,8 @@ pub struct Plan {
     entries: Directory,
     per_node: bool,
     segment: SharedSegment,
+    /// The vectors of names when this was planned: counters are as long as these.
+    names: Vec<(Names, Vec<Arc<str>>)>,
 }
 
 /// A directory in the segment that no header points to yet.
@@ -57,7 +59,7 @@ impl Plan {
     /// The segment is full.
     pub fn lay_out(self) -> io::Result<Laid> {
         let entries: Vec<&Entry> = self.entries.iter().filter(|entry| self.wanted(entry)).collect();
-        let image = Image::new(self.threads, &entries);
+        let image = Image::new(self.threads, &entries, &self.names);
         // Sizes are powers of two, so that pieces of older directories fit newer ones.
         let piece = self.segment.alloc_u64s(image.len().next_power_of_two()).map_err(io::Error::other)?;
         let (numbers, left_out) = (image.numbers().to_vec(), image.left_out());
@@ -83,25 +85,35 @@ pub struct Publisher {
     /// The numbers that show in the current directory.
     numbers: Vec<Number>,
     retired: VecDeque<(Time, U64Slice)>,
+    /// Counters that are longer as of a generation than clients see them.
+    grown: VecDeque<(u64, Vec<GrownCounter>)>,
     warned: bool,
 }
 
 impl Publisher {
     /// Nothing is published yet. `per_node` lets the counters of every node through.
     pub fn new(counters: Arc<Counters>, per_node: bool) -> Self {
-        let (current, numbers, retired) = (None, Vec::new(), VecDeque::new());
-        Publisher { counters, per_node, generation: None, current, numbers, retired, warned: false }
+        let (current, numbers, retired, grown) = (None, Vec::new(), VecDeque::new(), VecDeque::new());
+        Publisher { counters, per_node, generation: None, current, numbers, retired, grown, warned: false }
     }
 
     /// What is to be laid out; nothing if what is published is what there is.
-    pub fn plan(&self) -> Option<Plan> {
+    pub fn plan(&mut self) -> Option<Plan> {
         let generation = self.counters.generation();
-        (self.generation != Some(generation)).then(|| Plan {
+        if self.generation == Some(generation) {
+            return None;
+        }
+        let grown = self.counters.take_grown();
+        if !grown.is_empty() {
+            self.grown.push_back((generation, grown));
+        }
+        Some(Plan {
             generation,
             threads: self.counters.threads(),
             entries: self.counters.directory(),
             per_node: self.per_node,
             segment: self.counters.segment().clone(),
+            names: self.counters.name_vectors(),
         })
     }
 
@@ -121,7 +133,7 @@ impl Publisher {
             number.show_at(&laid.piece, word);
             self.numbers.push(number);
         }
-        self.swap(laid.piece.offset() as u64 + 8);
+        self.swap(laid.piece.offset() as u64 + 8, laid.generation);
         if let Some(before) = self.current.replace(laid.piece) {
             self.retired.push_back((now, before));
         }
@@ -134,9 +146,13 @@ impl Publisher {
     }
 
     /// Clients look at `in_progress` and the epoch before and after they read, and read again if either moved.
-    fn swap(&self, directory: u64) {
+    fn swap(&mut self, directory: u64, generation: u64) {
         self.set(header::IN_PROGRESS, 1);
         fence(Ordering::SeqCst);
+        // A client that finds more counted than named takes nothing for named.
+        while let Some((_, grown)) = self.grown.pop_front_if(|(since, _)| *since <= generation) {
+            grown.iter().for_each(GrownCounter::show);
+        }
         self.set(header::VERSION, VERSION);
         self.set(header::BASE, BASE);
         self.set(header::DIRECTORY, BASE + directory);

@@ -44,8 +44,10 @@ fn show(control: &Control, _: &Args) -> Result<Output, CliError> {
         .collect();
     reasons.sort_by_key(|r| Reverse(r.count));
     let names = graph.if_names().all().into_iter().enumerate();
-    let mut interfaces: Vec<Interface> =
-        names.map(|(at, name)| Interface { count: c.drops.sum(at), name }).filter(|i| i.count > 0).collect();
+    let mut interfaces: Vec<Interface> = names
+        .map(|(at, name)| Interface { count: c.drops.sum(at), name: name.to_string() })
+        .filter(|i| i.count > 0)
+        .collect();
     interfaces.sort_by_key(|i| Reverse(i.count));
     Ok(Output::view(Drops { reasons, interfaces }))
 }
