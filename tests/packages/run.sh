@@ -174,8 +174,21 @@ else
   fail upgrade "$(tail -n 2 "$work/ping") $(grep -c restart "$work/upgrade.log")"
 fi
 [ "$(inside dpkg-query -W -f '${Version}' shoal)" = "$version+next" ] || fail upgrade "the version is $(inside dpkg-query -W shoal)"
+# An image in Linux is the same interface for its programs before and after.
+out=$(commit "configure lcp create host-pk1 host-if image0
+commit comment image")
+image() { inside ip -br link show dev image0 2>/dev/null | awk '{ print $1, $2, $3 }'; inside cat /sys/class/net/image0/ifindex; }
+image=$(image)
+inside ip monitor link dev image0 >"$work/links" 2>&1 &
+watcher=$!
 inside systemctl restart shoal
 if wait_for 15 ping -c 1 -W 1 -I pk0 192.0.2.1; then ok upgrade-keeps-configuration; else fail upgrade-keeps-configuration "$(state shoal)"; fi
+kill "$watcher"
+if [ -n "$image" ] && [ "$image" = "$(image)" ] && ! grep -qE 'NO-CARRIER|Deleted' "$work/links"; then
+  ok restart-keeps-image
+else
+  fail restart-keeps-image "was $image, is $(image); $out; $(cat "$work/links")"
+fi
 inside apt-get install -y --allow-downgrades "${old[@]}" >"$work/downgrade.log" 2>&1 || { tail -n 20 "$work/downgrade.log"; fail downgrade "see above"; }
 inside systemctl restart shoal
 if wait_for 15 ping -c 1 -W 1 -I pk0 192.0.2.1; then ok downgrade; else fail downgrade "$(state shoal)"; fi
@@ -184,6 +197,7 @@ if wait_for 15 ping -c 1 -W 1 -I pk0 192.0.2.1; then ok downgrade; else fail dow
 inside mkdir -p /etc/vpp
 inside bash -c 'echo "unix { nodaemon log /var/log/vpp/vpp.log cli-listen /run/vpp/cli.sock gid vpp } api-segment { gid vpp } socksvr { default }" >/etc/vpp/startup.conf'
 inside systemctl start vpp
+if ! inside ip link show dev image0 >/dev/null 2>&1; then ok stop-takes-image; else fail stop-takes-image "a stopped service leaves its image"; fi
 if [ "$(state vpp)" = active ] && [ "$(state shoal)" != active ]; then ok vpp-service; else inside journalctl -u vpp -n 20 --no-pager; fail vpp-service "vpp $(state vpp), shoal $(state shoal)"; fi
 expect vpp-group '^vpp$' inside stat -c %G /run/vpp/cli.sock
 expect vppctl-finds-it '^vpp v26' inside vppctl show version

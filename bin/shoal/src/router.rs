@@ -209,7 +209,7 @@ impl Router {
         tracing::info!("up in {} ms with {workers} workers", begun.elapsed().as_millis());
         let saved = if restores { restore::saved(&self.control) } else { None };
         if saved.is_none() && file.is_none() {
-            notify::notify("READY=1");
+            all_ready(&self.control);
             return done();
         }
         let (cli, control) = (Rc::clone(&self.cli), Rc::clone(&self.control));
@@ -224,7 +224,7 @@ impl Router {
                 status =
                     run_file(&cli, &control, &file, FileRun { strict, restored: restored.as_deref() }).await;
             }
-            notify::notify("READY=1");
+            all_ready(&control);
             if let Some(status) = status {
                 notify::notify(&format!("STATUS={status}"));
             }
@@ -247,6 +247,14 @@ impl Router {
         signals.ended();
         Ok(())
     }
+}
+
+/// Tells all modules and the service manager that the start is over.
+fn all_ready(control: &Rc<Control>) {
+    if let Ok(modules) = control.get::<ModuleList>() {
+        modules.0.iter().for_each(|module| (module.ready)(control));
+    }
+    notify::notify("READY=1");
 }
 
 /// Runs a file of commands. What is wrong with it is in the log, line by line, and its first line is the answer; the

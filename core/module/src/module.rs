@@ -38,6 +38,8 @@ pub struct Module {
     pub init: fn(&Rc<Control>) -> Result<(), InitError>,
     /// Starts its processes; runs after the graph was built.
     pub start: fn(&Rc<Control>) -> Result<(), InitError>,
+    /// The start is over: what was saved is restored, and the file of commands has run.
+    pub ready: fn(&Rc<Control>),
     /// Its CLI commands.
     pub commands: &'static [Command],
     /// Argument types its commands bring.
@@ -64,6 +66,7 @@ impl Module {
         description: "",
         init: nothing,
         start: nothing,
+        ready: no_more_to_do,
         commands: &[],
         arg_types: &[],
         api: &[],
@@ -80,6 +83,8 @@ impl Module {
 pub struct ModuleList(pub Vec<&'static Module>);
 
 fn not_configured(_: &Control, _: &mut Running) {}
+
+fn no_more_to_do(_: &Rc<Control>) {}
 
 fn no_capacity(_: &Control) -> Vec<Capacity> {
     Vec::new()

@@ -16,9 +16,12 @@ use shoal_interface::{EventOrigin, HostNextHop, ListingCause, rtnetlink};
 use crate::netlink::{SubscriptionRead, hear, subscribe};
 use crate::{Error, netlink};
 
-/// `RTMGRP_LINK`, `_NEIGH`, `_IPV4_IFADDR`, `_IPV4_ROUTE`, `_IPV6_IFADDR`, `_IPV6_ROUTE` of linux/rtnetlink.h, and
-/// `RTNLGRP_NEXTHOP`, which has the last bit.
-const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x40 | 0x100 | 0x400 | 1 << 31;
+/// `RTMGRP_LINK`, `_NEIGH`, `_IPV4_IFADDR`, `_IPV4_MROUTE`, `_IPV4_ROUTE`, `_IPV6_IFADDR`, `_IPV6_MROUTE`, `_IPV6_ROUTE` of
+/// linux/rtnetlink.h, and `RTNLGRP_NEXTHOP`, which has the last bit.
+const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x20 | 0x40 | 0x100 | 0x200 | 0x400 | 1 << 31;
+/// Multicast routes, `RTNL_FAMILY_IPMR` and `RTNL_FAMILY_IP6MR` of linux/rtnetlink.h, and where the kernel shows that it has some.
+pub const MULTICAST_ROUTES: [(u8, &str); 2] =
+    [(128, "/proc/thread-self/net/ip_mr_vif"), (129, "/proc/thread-self/net/ip6_mr_vif")];
 /// Room for announcements that wait: the kernel drops what does not fit. It is cut to `net.core.rmem_max`.
 const ROOM: libc::c_int = 64 << 20;
 
@@ -46,6 +49,8 @@ pub struct Announcements {
     questions: VecDeque<Vec<u8>>,
     asking: bool,
     ready: VecDeque<Announcement>,
+    /// Families of multicast routes that the kernel has.
+    multicast: Vec<AddressFamily>,
 }
 
 impl Announcements {
@@ -59,7 +64,10 @@ impl Announcements {
         let _ = socket.set_rx_buf_sz(ROOM);
         socket.set_non_blocking(true).map_err(Error::os("fcntl(O_NONBLOCK)"))?;
         let (questions, ready) = (VecDeque::new(), VecDeque::new());
-        let mut this = Self { socket, questions, asking: false, ready };
+        // Asked for a family that it does not have, the kernel lists all others.
+        let there = MULTICAST_ROUTES.iter().filter(|(_, file)| std::path::Path::new(file).exists());
+        let multicast = there.map(|(family, _)| AddressFamily::from(*family)).collect();
+        let mut this = Self { socket, questions, asking: false, ready, multicast };
         this.list(ListingCause::Start)?;
         Ok(this)
     }
@@ -88,6 +96,7 @@ impl Announcements {
             route(AddressFamily::Inet),
             route(AddressFamily::Inet6),
         ]);
+        self.questions.extend(self.multicast.iter().copied().map(route));
         self.ready.push_back(Announcement::Begin(cause));
         // An answer that is still coming ends first.
         if self.asking { Ok(()) } else { self.ask() }

@@ -28,7 +28,7 @@ mod sys;
 mod watch;
 
 pub use addresses::AddressWatch;
-pub use announce::{Announcement, Announcements};
+pub use announce::{Announcement, Announcements, MULTICAST_ROUTES};
 pub use error::Error;
 pub use event::{Doorbell, EventError, EventFd};
 pub use facts::{AdminState, IfIndex, Link, set_admin_state, set_mtu};

@@ -401,7 +401,7 @@ impl From<TapInfo> for SwInterfaceTapV2Details {
             }
         }
         let life = match tap.lifetime {
-            Lifetime::Temporary => 0,
+            Lifetime::Temporary | Lifetime::Inherited => 0,
             Lifetime::Persistent => TapFlags::PERSIST,
             Lifetime::Attached => TapFlags::ATTACH,
         };

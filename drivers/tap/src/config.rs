@@ -25,6 +25,8 @@ pub enum Lifetime {
     Persistent,
     /// It exists already and stays, with all its settings.
     Attached,
+    /// An earlier process of the router has left it. It is taken over as it is, and goes with the [`crate::Tap`].
+    Inherited,
 }
 
 /// What is left to the receiver of a packet, on both ways: the host's programs to the router, and the router to them.

@@ -1,6 +1,6 @@
 //! The control plane of TAPs: create, delete, show.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +14,14 @@ use shoal_link::{Layer, mac_or_random};
 use shoal_module::{Control, InitError};
 use shoal_wire::MacAddress;
 
+use crate::kept::{self, KeptImages};
 use crate::pair::{self, FramePath, Pair, RingSizes};
 use crate::port::{Port, RingFacts};
 use crate::rx::{self, NODE, TapRx};
 use crate::tx::TapTx;
-use crate::{Carrier, Coalesce, Error, Lifetime, Mode, NetnsRef, Offload, Tap, TapConfig, VhostNet, watch};
+use crate::{
+    Carrier, Coalesce, Error, Lifetime, Mode, NetnsRef, Offload, Tap, TapConfig, VhostNet, host, watch,
+};
 
 /// MTU of the host's side unless the operator says otherwise.
 const HOST_MTU: u32 = 1500;
@@ -97,6 +100,12 @@ pub(crate) struct TapInterface {
     layer: Layer,
     /// The queues that receive, once more: what sends is made of them.
     queues: RefCell<Vec<Pair>>,
+    /// Whether the host sees the cable plugged in while the interface is up.
+    plugged: Cell<bool>,
+    /// It is an earlier process's: until the start is over Linux sees no change of its carrier and state.
+    waits: Cell<bool>,
+    /// Whether Linux may use it from then on.
+    wanted_up: Cell<Option<bool>>,
 }
 
 /// All TAPs of one router.
@@ -107,6 +116,7 @@ pub struct Taps {
     all: RefCell<Vec<Rc<TapInterface>>>,
     news: Sender<SwIfIndex>,
     processes: Rc<Processes>,
+    pub(crate) kept: KeptImages,
 }
 
 fn count(what: &'static str, asked: Option<u32>, default: usize) -> Result<usize, Error> {
@@ -137,11 +147,15 @@ impl Taps {
         let input = graph.add_input::<NoNext, rx::Error>(NODE)?;
         let (news, heard) = channel(EVENT_QUEUE_LEN);
         let (all, processes) = (RefCell::default(), control.processes()?);
-        let taps = Taps { interfaces: Rc::clone(&interfaces), graph, input, all, news, processes };
+        let kept = KeptImages::inherited();
+        let taps = Taps { interfaces: Rc::clone(&interfaces), graph, input, all, news, processes, kept };
         let taps = Rc::new(taps);
         let weak = Rc::downgrade(&taps);
         interfaces.subscribe(move |_, event| {
             if let (Event::Deleting(index), Some(taps)) = (event, weak.upgrade()) {
+                if let Ok(tap) = taps.of(index) {
+                    kept::forget(&tap.tap);
+                }
                 taps.all.borrow_mut().retain(|t| t.port.index() != index);
             }
         });
@@ -180,7 +194,9 @@ impl Taps {
         port.set_offload(create.tap.offload);
         port.set_coalesce(create.coalesce);
         let port = Arc::new(port);
-        tap.set_carrier(Carrier::Off)?;
+        if create.tap.lifetime != Lifetime::Inherited {
+            tap.set_carrier(Carrier::Off)?;
+        }
         let index = self.enter(&name, id, tap, config, way, &port)?;
         let finish = |tap: Rc<TapInterface>| tap.watch(&self.processes).and_then(|()| tap.add_queues(queues));
         if let Err(e) = self.of(index).and_then(finish) {
@@ -208,7 +224,21 @@ impl Taps {
             Mode::Tun => Layer::Ip { ip6: self.graph.node("ip6-input").ok() },
         };
         let (port, input, queues) = (Arc::clone(port), self.input, RefCell::default());
-        let tap = Rc::new(TapInterface { tap, id, config, way, port, interfaces, input, layer, queues });
+        let waits = Cell::new(config.tap.lifetime == Lifetime::Inherited);
+        let tap = Rc::new(TapInterface {
+            tap,
+            id,
+            config,
+            way,
+            port,
+            interfaces,
+            input,
+            layer,
+            queues,
+            plugged: Cell::new(true),
+            waits,
+            wanted_up: Cell::default(),
+        });
         let flags = abilities(IfFlags::default(), tap.port.offload()).set(IfFlags::ETHERNET, ethernet);
         let rx_next = if ethernet { "ethernet-input" } else { "ip4-input" };
         let device = Rc::clone(&tap) as Rc<dyn Device>;
@@ -314,11 +344,52 @@ impl Taps {
             config,
             tx_queues: tap.port.tx_queues(),
             host_ifindex: tap.tap.ifindex(),
-            carrier: !tap.port.is_gone() && self.interfaces.data(index).is_ok_and(|d| d.is_up()),
+            carrier: tap.plugged.get()
+                && !tap.port.is_gone()
+                && self.interfaces.data(index).is_ok_and(|d| d.is_up()),
             gone: tap.port.is_gone(),
             refused: tap.port.refused.load(Ordering::Relaxed),
             vhost: tap.vhost(),
         }
+    }
+
+    /// Has the service manager keep a TAP for the next start.
+    pub(crate) fn keep(&self, index: SwIfIndex) {
+        if let Ok(tap) = self.of(index) {
+            kept::keep(&tap.tap);
+        }
+    }
+
+    /// Lets the host use its side of a TAP, or no longer.
+    pub(crate) fn set_host_up(&self, index: SwIfIndex, up: bool) -> Result<(), Error> {
+        let tap = self.of(index)?;
+        if tap.waits.get() {
+            tap.wanted_up.set(Some(up));
+            return Ok(());
+        }
+        tap.tap.change(|index| host::set_up(index, up))
+    }
+
+    /// The start is over: what earlier processes left is as it is configured now.
+    pub(crate) fn settle(&self) {
+        let waiting: Vec<_> =
+            self.all.borrow().iter().filter(|tap| tap.waits.replace(false)).cloned().collect();
+        for tap in waiting {
+            let is_up = self.interfaces.data(tap.port.index()).is_ok_and(|d| d.is_up());
+            let host =
+                tap.wanted_up.take().map_or(Ok(()), |up| tap.tap.change(|index| host::set_up(index, up)));
+            if let Err(error) = tap.show_carrier(is_up).and(host) {
+                tracing::warn!("{}: its state in Linux is another: {error}", tap.tap.name());
+            }
+        }
+        self.kept.let_the_rest_go();
+    }
+
+    /// Shows the host a cable that is plugged in while the interface is up, or one that is pulled.
+    pub(crate) fn set_carrier(&self, index: SwIfIndex, plugged: bool) -> Result<(), Error> {
+        let tap = self.of(index)?;
+        tap.plugged.set(plugged);
+        tap.show_carrier(self.interfaces.data(index).is_ok_and(|d| d.is_up()))
     }
 
     /// Looks at all TAPs after a queue has found its interface deleted by the host.
@@ -346,6 +417,14 @@ pub(crate) async fn listen(heard: Receiver<SwIfIndex>, taps: Weak<Taps>) {
 }
 
 impl TapInterface {
+    /// Tells the host whether the cable is plugged in.
+    fn show_carrier(&self, is_up: bool) -> Result<(), Error> {
+        if self.port.is_gone() || self.waits.get() {
+            return Ok(());
+        }
+        self.tap.set_carrier(if is_up && self.plugged.get() { Carrier::On } else { Carrier::Off })
+    }
+
     /// Has somebody look whether the host deletes the interface. A read says so by itself, a ring does not.
     fn watch(self: &Rc<Self>, processes: &Processes) -> Result<(), Error> {
         if let FramePath::Rings(_) = self.way {
@@ -432,9 +511,7 @@ impl Device for TapInterface {
 
     /// The host sees the cable plugged in while the interface is up.
     fn set_admin(&self, up: bool) -> Result<(), String> {
-        if !self.port.is_gone() {
-            self.tap.set_carrier(if up { Carrier::On } else { Carrier::Off }).map_err(|e| e.to_string())?;
-        }
+        self.show_carrier(up).map_err(|e| e.to_string())?;
         let Some(interfaces) = self.interfaces.upgrade() else { return Ok(()) };
         interfaces.set_link(self.port.index(), up && !self.port.is_gone()).map_err(|e| e.to_string())
     }
@@ -452,7 +529,7 @@ impl Device for TapInterface {
             None => String::new(),
         };
         let life = match self.config.tap.lifetime {
-            Lifetime::Temporary => "",
+            Lifetime::Temporary | Lifetime::Inherited => "",
             Lifetime::Persistent => ", persistent",
             Lifetime::Attached => ", attached",
         };

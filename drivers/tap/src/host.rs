@@ -50,6 +50,23 @@ pub(crate) fn apply(ifindex: u32, config: &HostConfig) -> Result<(), Error> {
     Ok(())
 }
 
+/// Makes an interface that is in use what it is to be, without touching what it is already.
+pub(crate) fn adjust(name: &str, config: &HostConfig) -> Result<(), Error> {
+    let there = Link::by_name(name)?;
+    let mut link = LinkMessage::default();
+    link.header.index = there.index.get();
+    if let Some(mac) = config.mac.filter(|mac| there.mac != Some(*mac)) {
+        link.attributes.push(LinkAttribute::Address(mac.to_vec()));
+    }
+    if let Some(mtu) = config.mtu.filter(|mtu| there.mtu != *mtu) {
+        link.attributes.push(LinkAttribute::Mtu(mtu));
+    }
+    if link.attributes.is_empty() {
+        return Ok(());
+    }
+    ask(RouteNetlinkMessage::SetLink(link), 0, "RTM_SETLINK").map(drop).map_err(Error::from)
+}
+
 fn family(addr: IpAddr) -> AddressFamily {
     if addr.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }

@@ -20,6 +20,7 @@ mod config;
 mod control;
 mod error;
 mod host;
+mod kept;
 #[cfg(test)]
 mod kernel_tests;
 mod lines;
@@ -59,6 +60,7 @@ pub static MODULE: Module = Module {
     name: "tap",
     description: "TAP: interfaces shared with the host kernel",
     init,
+    ready,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
     api: &[&api::API],
@@ -73,4 +75,11 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     control.put(HostSide(Rc::clone(&taps) as Rc<dyn HostPorts>));
     control.put_rc(taps);
     Ok(())
+}
+
+/// What an earlier process of the router left is taken over by now, or goes.
+fn ready(control: &Rc<Control>) {
+    if let Ok(taps) = control.get::<Taps>() {
+        taps.settle();
+    }
 }

@@ -21,9 +21,10 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use shoal_graph::clock::Time;
 use shoal_graph::process::{Processes, Receiver, Sender, channel};
 use shoal_interface::{
-    EventOrigin, HostEvent, HostEventHandler, HostListener, HostPath, HostRoute, HostWay, ListingCause,
+    EventOrigin, HostEvent, HostEventHandler, HostListener, HostMulticastRoute, HostPath, HostRoute, HostWay,
+    ListingCause,
 };
-use shoal_link::{Announcement, Announcements};
+use shoal_link::{Announcement, Announcements, MULTICAST_ROUTES};
 use shoal_module::cli::Pace;
 use shoal_wire::MacAddress;
 
@@ -204,6 +205,12 @@ fn event(message: &RouteNetlinkMessage) -> Option<HostEvent> {
         RouteNetlinkMessage::DelAddress(m) => address(m, false),
         RouteNetlinkMessage::NewNeighbour(m) => neighbor(m, true),
         RouteNetlinkMessage::DelNeighbour(m) => neighbor(m, false),
+        RouteNetlinkMessage::NewRoute(m) if is_multicast(m) => {
+            multicast_route(m).map(|route| HostEvent::MulticastRoute { route, present: true })
+        }
+        RouteNetlinkMessage::DelRoute(m) if is_multicast(m) => {
+            multicast_route(m).map(|route| HostEvent::MulticastRoute { route, present: false })
+        }
         RouteNetlinkMessage::NewRoute(m) => route(m).map(|route| HostEvent::Route { route, present: true }),
         RouteNetlinkMessage::DelRoute(m) => route(m).map(|route| HostEvent::Route { route, present: false }),
         _ => None,
@@ -258,6 +265,38 @@ fn neighbor(message: &NeighbourMessage, present: bool) -> Option<HostEvent> {
         mac: mac.filter(|_| valid),
         by_operator: [Noarp, Permanent].contains(&state),
     })
+}
+
+fn is_multicast(message: &RouteMessage) -> bool {
+    let family = u8::from(message.header.address_family);
+    MULTICAST_ROUTES.iter().any(|(multicast, _)| *multicast == family)
+}
+
+/// A multicast route, whose addresses are bytes of a family of its own.
+fn multicast_route(message: &RouteMessage) -> Option<HostMulticastRoute> {
+    let is_ip4 =
+        MULTICAST_ROUTES.first().is_some_and(|(ip4, _)| *ip4 == u8::from(message.header.address_family));
+    let any = if is_ip4 { IpAddr::from([0; 4]) } else { IpAddr::from([0; 16]) };
+    let read = |address: &RouteAddress| match address {
+        RouteAddress::Other(bytes) if is_ip4 => <[u8; 4]>::try_from(bytes.as_slice()).ok().map(IpAddr::from),
+        RouteAddress::Other(bytes) => <[u8; 16]>::try_from(bytes.as_slice()).ok().map(IpAddr::from),
+        other => ip(other),
+    };
+    let table = u32::from(message.header.table);
+    let mut route = HostMulticastRoute { table, source: any, group: any, input: None, outputs: Vec::new() };
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Table(table) => route.table = *table,
+            RouteAttribute::Source(address) => route.source = read(address)?,
+            RouteAttribute::Destination(address) => route.group = read(address)?,
+            RouteAttribute::Iif(interface) => route.input = Some(*interface),
+            RouteAttribute::MultiPath(hops) => {
+                route.outputs.extend(hops.iter().map(|hop| hop.interface_index));
+            }
+            _ => {}
+        }
+    }
+    Some(route)
 }
 
 fn ip(address: &RouteAddress) -> Option<IpAddr> {

@@ -7,7 +7,8 @@ use shoal_interface::{HostEventHandler, HostLayer, HostListener, HostPort, HostP
 use shoal_wire::MacAddress;
 
 use crate::{
-    Address, AdminState, CreateTap, Error, HostConfig, Mode, NetnsRef, TapConfig, Taps, host, listen, netns,
+    Address, AdminState, CreateTap, Error, HostConfig, Lifetime, Mode, NetnsRef, TapConfig, Taps, host, kept,
+    listen, netns,
 };
 
 impl HostPorts for Taps {
@@ -23,10 +24,23 @@ impl HostPorts for Taps {
             HostLayer::Ethernet => (Mode::Tap, host),
             HostLayer::Ip => (Mode::Tun, HostConfig { mac: None, ..host }),
         };
+        let netns = host.netns.clone();
         let tap = TapConfig { name: Some(port.name.clone()), host, mode, ..TapConfig::default() };
-        let create = CreateTap { tap, ..CreateTap::default() };
+        let mut create = CreateTap { tap, ..CreateTap::default() };
+        if self.kept.take(netns.as_ref(), &port.name) {
+            create.tap.lifetime = Lifetime::Inherited;
+            match Taps::create(self, &create) {
+                Ok(index) => return self.follows(index).map(|()| index).map_err(|e| e.to_string()),
+                Err(error) => {
+                    tracing::warn!("{} of an earlier start is not taken over: {error}", port.name);
+                    kept::discard(netns.as_ref(), &port.name);
+                    create.tap.lifetime = Lifetime::Temporary;
+                }
+            }
+        }
         let index = Taps::create(self, &create).map_err(|e| e.to_string())?;
         self.follows(index).map_err(|e| e.to_string())?;
+        self.keep(index);
         Ok(index)
     }
 
@@ -39,7 +53,11 @@ impl HostPorts for Taps {
     }
 
     fn set_up(&self, interface: SwIfIndex, up: bool) -> Result<(), String> {
-        self.change(interface, |index| host::set_up(index, up))
+        self.set_host_up(interface, up).map_err(|e| e.to_string())
+    }
+
+    fn set_carrier(&self, interface: SwIfIndex, plugged: bool) -> Result<(), String> {
+        Taps::set_carrier(self, interface, plugged).map_err(|e| e.to_string())
     }
 
     fn listen(&self, netns: Option<&str>, hear: HostEventHandler) -> Result<Box<dyn HostListener>, String> {

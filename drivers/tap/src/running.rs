@@ -62,7 +62,7 @@ fn line(info: &TapInfo, mac: MacAddress) -> String {
     say("rx-ring-size", rx.map(|n| n.to_string()));
     say("tx-ring-size", tx.map(|n| n.to_string()));
     line.push_str(match tap.lifetime {
-        Lifetime::Temporary => "",
+        Lifetime::Temporary | Lifetime::Inherited => "",
         Lifetime::Persistent => " persist",
         Lifetime::Attached => " attach",
     });

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use shoal_link::LinkWatch;
 use shoal_vnet::VNET_HDR_LEN;
@@ -14,7 +14,8 @@ use crate::{Carrier, Error, Lifetime, NetnsRef, Offload, TapConfig, host};
 /// A TAP (or TUN) interface of the host.
 ///
 /// Dropping it removes the interface with its addresses and routes, also while queues are open: they then
-/// say [`crate::RecvError::ClientGone`]. A persistent one stays, with its settings.
+/// say [`crate::RecvError::ClientGone`]. A persistent one stays, with its settings, and
+/// so does one that the service manager keeps for the next start.
 ///
 /// ```no_run
 /// use shoal_tap::{Tap, TapConfig};
@@ -31,6 +32,8 @@ pub struct Tap {
     config: TapConfig,
     /// Bytes of the header in front of each frame.
     header_len: AtomicUsize,
+    /// The service manager keeps it.
+    outlives: AtomicBool,
 }
 
 impl Tap {
@@ -45,12 +48,12 @@ impl Tap {
         // the interface never shows up, even for a moment, in the router's own namespace.
         let netns = config.host.netns.as_ref().map(netns::open).transpose()?;
         let (name, ifindex, control, queues) = run_in(netns.as_ref(), || {
-            if config.lifetime == Lifetime::Attached {
+            if matches!(config.lifetime, Lifetime::Attached | Lifetime::Inherited) {
                 host::ifindex(name)?;
             }
             let exclusive = match config.lifetime {
                 Lifetime::Temporary => Exclusive::Yes,
-                Lifetime::Persistent | Lifetime::Attached => Exclusive::No,
+                Lifetime::Persistent | Lifetime::Attached | Lifetime::Inherited => Exclusive::No,
             };
             let (first, name) = TapQueue::open(name, config.mode, exclusive, VNET_HDR_LEN)?;
             let mut queues = vec![first];
@@ -61,7 +64,11 @@ impl Tap {
             for queue in &queues {
                 control::set_offload(queue.as_fd(), config.offload)?;
             }
-            host::apply(ifindex, &config.host)?;
+            if config.lifetime == Lifetime::Inherited {
+                host::adjust(&name, &config.host)?;
+            } else {
+                host::apply(ifindex, &config.host)?;
+            }
             let first = queues.first().ok_or(Error::last("no queue"))?;
             let control = first.as_fd().try_clone_to_owned().map_err(Error::os("dup"))?;
             // Last, so that a failure above takes a half-made interface away.
@@ -71,7 +78,8 @@ impl Tap {
             Ok((name, ifindex, control, queues))
         })?;
         let header_len = AtomicUsize::new(VNET_HDR_LEN);
-        Ok((Self { name, ifindex, control, netns, config: config.clone(), header_len }, queues))
+        let outlives = AtomicBool::new(config.lifetime == Lifetime::Inherited);
+        Ok((Self { name, ifindex, control, netns, config: config.clone(), header_len, outlives }, queues))
     }
 
     /// Opens one more queue.
@@ -80,6 +88,23 @@ impl Tap {
         run_in(self.netns.as_ref(), || {
             Ok(TapQueue::open(&self.name, self.config.mode, Exclusive::No, header_len)?.0)
         })
+    }
+
+    /// Opens one more queue that gets no frames: by it the interface is there.
+    pub(crate) fn idle_queue(&self) -> Result<TapQueue, Error> {
+        let queue = self.add_queue()?;
+        control::detach(queue.as_fd())?;
+        Ok(queue)
+    }
+
+    /// Whether the service manager keeps it when this process ends.
+    pub(crate) fn outlives(&self) -> bool {
+        self.outlives.load(Ordering::Relaxed)
+    }
+
+    /// It is kept, or no longer.
+    pub(crate) fn set_outlives(&self, outlives: bool) {
+        self.outlives.store(outlives, Ordering::Relaxed);
     }
 
     /// Says how many bytes are in front of each frame, in all queues.
@@ -132,7 +157,8 @@ impl Tap {
 
 impl Drop for Tap {
     fn drop(&mut self) {
-        if self.config.lifetime != Lifetime::Temporary {
+        let stays = matches!(self.config.lifetime, Lifetime::Persistent | Lifetime::Attached);
+        if stays || self.outlives() {
             return;
         }
         if let Err(error) = run_in(self.netns.as_ref(), || host::delete(self.ifindex)) {

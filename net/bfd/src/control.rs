@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use shoal_adj::{AdjIndex, Adjacencies, Family, Link};
 use shoal_fib::Fib;
@@ -13,7 +14,7 @@ use shoal_graph::counter::{Combined, Number, Simple};
 use shoal_graph::process::Sender;
 use shoal_graph::{Deadlines, Graph};
 use shoal_interface::{Interfaces, SwIfIndex};
-use shoal_ip::ListenerTable;
+use shoal_ip::{InterfaceSet, ListenerTable, Listeners};
 use shoal_ip4::{Ip4, Ip4Family};
 use shoal_ip6::{Ip6, Ip6Family};
 use shoal_module::{Control, InitError};
@@ -124,6 +125,8 @@ pub struct Bfd {
     pub(crate) echo_by: Cell<Option<SwIfIndex>>,
     tos: Cell<u8>,
     multi_hop: Cell<bool>,
+    /// Interfaces with sessions, IPv4 and IPv6: others' packets are for a daemon on Linux.
+    own: [Arc<InterfaceSet>; 2],
     bell: Sender<()>,
     observers: RefCell<Vec<Observer>>,
     counts: Counts,
@@ -175,6 +178,7 @@ impl Bfd {
             echo_by: Cell::new(None),
             tos: Cell::new(TOS),
             multi_hop: Cell::new(false),
+            own: Default::default(),
             bell,
             observers: RefCell::default(),
             counts,
@@ -199,6 +203,25 @@ impl Bfd {
     /// Sets it.
     pub fn set_tos(&self, tos: u8) {
         self.tos.set(tos);
+    }
+
+    /// Shares ports with daemons on Linux: what comes in by an interface without a session is theirs.
+    pub(crate) fn share(&self, port: u16, listeners: &Listeners, family: Family) {
+        let [ip4, ip6] = &self.own;
+        if !listeners.share_udp(port, if family == Family::Ip4 { ip4 } else { ip6 }) {
+            tracing::warn!("bfd: port {port} is not shared with Linux: too many are");
+        }
+    }
+
+    /// A session was made or deleted: what comes by its interface is for sessions here as long as there is one.
+    fn claim(&self, key: SessionKey) {
+        let Hop::Single(interface) = key.hop else { return };
+        let sessions = self.sessions.borrow();
+        let is_own =
+            |other: &SessionKey| other.hop == key.hop && other.local.is_ipv4() == key.local.is_ipv4();
+        let [ip4, ip6] = &self.own;
+        let set = if key.local.is_ipv4() { ip4 } else { ip6 };
+        set.set(interface, sessions.by_key.contains_key(&key) || sessions.by_key.keys().any(is_own));
     }
 
     /// Takes packets of sessions over several hops from now on.
@@ -295,6 +318,7 @@ impl Bfd {
             counter.ensure(index as usize + 1);
             counter.zero(index as usize);
         }
+        self.claim(key);
         self.count_sessions();
         self.watch(key, Some(false));
         self.schedule(index);
@@ -416,6 +440,7 @@ impl Bfd {
         sessions.by_discr.remove(&entry.session.discr);
         sessions.deadlines.set(index, None);
         drop(sessions);
+        self.claim(key);
         self.watch(key, None);
         if let Some(probe) = entry.probe {
             self.adjacencies.unlock(probe);

@@ -30,6 +30,7 @@ pub use session::{Auth, Parameters, Poll, Refused, Remote, Session, Todo};
 
 use std::rc::Rc;
 
+use shoal_adj::Family;
 use shoal_graph::process::{Receiver, channel};
 use shoal_interface::{Event, Interfaces};
 use shoal_ip::ListenerTable;
@@ -91,6 +92,10 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     ip4.set_udp(node::ECHO, Some(edge("ip4-local", "bfd-udp-echo4-input")?));
     ip6.set_udp(node::ECHO, Some(edge("ip6-local", "bfd-udp-echo6-input")?));
     let (processes, bfd, ends) = (control.processes()?, control.get::<Bfd>()?, control.get::<ChannelEnds>()?);
+    for port in [node::SINGLE_HOP, node::ECHO] {
+        bfd.share(port, &ip4, Family::Ip4);
+        bfd.share(port, &ip6, Family::Ip6);
+    }
     processes.spawn("bfd-input", process::listen(Rc::clone(&bfd), ends.heard.clone()));
     let tick = move || bfd.tick();
     processes.spawn_ticking("bfd-process", ends.bell.clone(), tick);

@@ -59,6 +59,10 @@ impl HostPorts for Fake {
         Ok(())
     }
 
+    fn set_carrier(&self, _: SwIfIndex, _: bool) -> Result<(), String> {
+        Ok(())
+    }
+
     fn listen(&self, _: Option<&str>, _: HostEventHandler) -> Result<Box<dyn HostListener>, String> {
         Ok(Box::new(SilentKernel))
     }
@@ -86,7 +90,7 @@ struct Bed {
 /// A router that listens, with an interface that has an image.
 fn bed() -> Bed {
     let mut modules = STACK.to_vec();
-    modules.extend([&shoal_pg::MODULE, &HOST, &shoal_lcp::MODULE, &shoal_fpm::MODULE]);
+    modules.extend([&shoal_pg::MODULE, &HOST, &shoal_mfib::MODULE, &shoal_lcp::MODULE, &shoal_fpm::MODULE]);
     let mut router = Router::new(&modules);
     let phy = router.pg(0);
     router.set_address(&phy, "10.0.0.1/24");

@@ -125,6 +125,28 @@ pub enum HostEvent {
         /// Whether it is there.
         present: bool,
     },
+    /// A multicast route is there, or no longer.
+    MulticastRoute {
+        /// The route.
+        route: HostMulticastRoute,
+        /// Whether it is there.
+        present: bool,
+    },
+}
+
+/// A multicast route of the kernel: what a routing daemon wants to become of packets to a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostMulticastRoute {
+    /// The kernel's table; 253 is the one that daemons use unless they ask for another.
+    pub table: u32,
+    /// The sender; unspecified for all.
+    pub source: IpAddr,
+    /// The group; unspecified for all.
+    pub group: IpAddr,
+    /// The kernel's number of the interface that packets are taken from; nothing while the daemon has not decided.
+    pub input: Option<u32>,
+    /// Those that they leave by.
+    pub outputs: Vec<u32>,
 }
 
 /// A route of the kernel.
@@ -203,6 +225,12 @@ pub trait HostPorts {
     /// # Errors
     /// Why the kernel refuses.
     fn set_up(&self, interface: SwIfIndex, up: bool) -> Result<(), String>;
+
+    /// Plugs the cable in on the kernel's side, or pulls it; while this router's side is down, it is not plugged in.
+    ///
+    /// # Errors
+    /// Why the kernel refuses.
+    fn set_carrier(&self, interface: SwIfIndex, plugged: bool) -> Result<(), String>;
 
     /// Hears what the kernel says of a network namespace, that of this router if none, until what is returned is
     /// dropped. It begins with what there is.

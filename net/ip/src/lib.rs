@@ -10,6 +10,7 @@ mod counter;
 mod family;
 pub mod forward;
 mod headers;
+mod interface_set;
 mod listeners;
 pub mod node;
 mod sources;
@@ -20,6 +21,7 @@ pub use control::{AddressError, Addresses, RouteChange, Routes, list, of_address
 pub use counter::received;
 pub use family::{ArcNames, IpFamily, NodeNames, Unreachable};
 pub use headers::Headers;
+pub use interface_set::InterfaceSet;
 pub use listeners::{ListenerTable, Listeners};
 pub use sources::{Source, Sources};
 pub use unreachables::Unreachables;

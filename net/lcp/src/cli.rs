@@ -1,6 +1,7 @@
 //! Commands: `lcp create`, `lcp delete`, `lcp default`, `lcp lcp-sync`, `show lcp`.
 
 mod follow;
+mod osi;
 
 use std::fmt;
 
@@ -96,11 +97,11 @@ pub static COMMANDS: &[Command] = &[
     Command::new(
         "lcp osi-proto {enable | disable} <protocol:word>",
         "Let packets of an OSI protocol pass between interfaces and their images",
-        enable_osi,
+        osi::enable,
     )
-    .doc("By the first byte behind the LLC header, decimal, or hexadecimal with 0x: 0x83 is IS-IS, 0x81 CLNP, 0x82 ES-IS.")
-    .examples(&["lcp osi-proto enable 0x83"]),
-    Command::new("show lcp osi-proto", "Show which OSI protocols pass", show_osi).examples(&["show lcp osi-proto"]),
+    .doc("By name, or by the first byte behind the LLC header, decimal, or hexadecimal with 0x: 0x83 is IS-IS.")
+    .examples(&["lcp osi-proto enable isis", "lcp osi-proto enable 0x82"]),
+    Command::new("show lcp osi-proto", "Show which OSI protocols pass", osi::show).examples(&["show lcp osi-proto"]),
     Command::new("show lcp ethertype", "Show which types of frames pass besides IP and ARP", show_types)
         .examples(&["show lcp ethertype"]),
 ];
@@ -171,37 +172,6 @@ fn enable_type(control: &Control, args: &Args) -> Result<Output, CliError> {
     }
     lcp.enable_type(EtherType(kind)).map_err(|e| CliError::argument("type", e.to_string()))?;
     Ok(Output::none())
-}
-
-fn enable_osi(control: &Control, args: &Args) -> Result<Output, CliError> {
-    let text: String = args.get("protocol")?;
-    let protocol = match text.strip_prefix("0x") {
-        Some(digits) => u8::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    let wrong = |_| CliError::argument("protocol", format!("`{text}' is not the number of an OSI protocol"));
-    let lcp = control.get::<Lcp>()?;
-    let protocol = protocol.map_err(wrong)?;
-    if args.has("disable") {
-        lcp.disable_osi(protocol);
-        return Ok(Output::none());
-    }
-    lcp.enable_osi(protocol).map_err(|e| CliError::argument("protocol", e.to_string()))?;
-    Ok(Output::none())
-}
-
-/// `show lcp osi-proto`.
-#[derive(Serialize)]
-struct OsiView(Vec<u8>);
-
-impl fmt::Display for OsiView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|protocol| writeln!(f, "0x{protocol:02x}"))
-    }
-}
-
-fn show_osi(control: &Control, _: &Args) -> Result<Output, CliError> {
-    Ok(Output::view(OsiView(control.get::<Lcp>()?.osi_protocols())))
 }
 
 /// `show lcp adj`: VPP's words for a table without an entry.

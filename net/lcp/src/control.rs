@@ -19,18 +19,20 @@ use shoal_graph::Edge;
 use shoal_wire::EtherType;
 
 use crate::LcpError;
-use crate::node::Protocols;
+use crate::node::{LinuxGroups, Protocols};
 use crate::peers::Peers;
 
 /// The features of an interface with a pair: arc and node.
-const PHY_FEATURES: [(&str, &str); 4] = [
+const PHY_FEATURES: [(&str, &str); 5] = [
     (shoal_ip4::LOCAL_ARC, "linux-cp-ip4-local"),
     (shoal_ip6::LOCAL_ARC, "linux-cp-ip6-local"),
+    (shoal_ip4::MULTICAST_ARC, "linux-cp-ip4-mcast"),
     (shoal_ip6::MULTICAST_ARC, "linux-cp-ip6-mcast"),
     (shoal_arp::ARC, "linux-cp-arp-phy"),
 ];
 
 mod mirror;
+mod multicast;
 mod netlink;
 mod next_hops;
 mod routes;
@@ -93,6 +95,8 @@ pub struct Lcp {
     /// The edge of `ethernet-input` to `linux-cp-osi`, and which protocols pass there, unless the start-up file says no.
     osi_edge: Edge,
     osi: Protocols,
+    /// Multicast routes of Linux, IPv4 and IPv6, as packets see them.
+    groups: [LinuxGroups; 2],
     pub(crate) osi_is_on: Cell<bool>,
     /// Types of frames that pass besides IP and ARP.
     types: RefCell<BTreeSet<EtherType>>,
@@ -132,6 +136,7 @@ impl Lcp {
         peers: Peers,
         other: Edge,
         (osi_edge, osi): (Edge, Protocols),
+        groups: [LinuxGroups; 2],
     ) -> Result<Self, InitError> {
         Ok(Lcp {
             control: Rc::downgrade(control),
@@ -146,6 +151,7 @@ impl Lcp {
             other,
             osi_edge,
             osi,
+            groups,
             osi_is_on: Cell::new(true),
             types: RefCell::default(),
             at_start: RefCell::default(),
@@ -229,6 +235,7 @@ impl Lcp {
         let (name, place) = (name.to_owned(), netns.clone());
         pairs.insert(phy, Pair { index, host, name, netns, host_index, layer, addresses: Vec::new() });
         drop(pairs);
+        self.follow_link(phy, data.flags().has(IfFlags::LINK_UP));
         self.listen(&place);
         self.pairs_changed(&place, host_index);
         if self.sync.get() == Sync::On {
@@ -449,7 +456,7 @@ impl Lcp {
                     self.sync_admin(phy);
                 }
             }
-            Event::Link(phy, up) if self.interfaces.sub(phy).is_some() => self.follow_port(phy, up),
+            Event::Link(phy, up) => self.follow_link(phy, up),
             Event::Created(sub) => self.create_of_sub(sub),
             Event::Mac(phy) => {
                 if let (Some(host), Ok(side), Ok(data)) =

@@ -22,11 +22,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use shoal_ethernet::Ethernet;
+use shoal_fib::Family;
 use shoal_graph::{ALL_INTERFACES, FeatureSpec, Graph};
 use shoal_interface::{DEVICE_INPUT_ARC, IfTable, Interfaces};
 use shoal_ip::ListenerTable;
 use shoal_ip4::{Ip4, Ip4Family};
 use shoal_ip6::{Ip6, Ip6Family};
+use shoal_mfib::Mfib;
 use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
 use shoal_module::{Control, InitError, Module};
 
@@ -35,7 +37,8 @@ pub use error::LcpError;
 pub use peers::Peers;
 
 use node::{
-    ArpReplies, Decide, Ip4Local, Ip4Punt, Ip6Groups, Ip6Local, Ip6Punt, Osi, Other, Protocols, ToHost, Xc,
+    ArpReplies, Decide, Groups, Ip4Groups, Ip4Local, Ip4Punt, Ip6Groups, Ip6Local, Ip6Punt, LinuxGroups, Osi,
+    Other, Protocols, ToHost, Xc,
 };
 
 /// The module.
@@ -50,6 +53,7 @@ pub static MODULE: Module = Module {
     features: &[
         "linux-cp-ip4-local",
         "linux-cp-ip6-local",
+        "linux-cp-ip4-mcast",
         "linux-cp-ip6-mcast",
         "linux-cp-punt-ip4",
         "linux-cp-punt-ip6",
@@ -176,7 +180,15 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     let listeners6 = control.get::<ListenerTable<Ip6Family>>()?.shared();
     add(&graph, shoal_ip4::LOCAL_ARC, with, Ip4Local(listeners4))?;
     add(&graph, shoal_ip6::LOCAL_ARC, with, Ip6Local(listeners6))?;
-    add(&graph, shoal_ip6::MULTICAST_ARC, with, Ip6Groups)?;
+    let (mfib, linux) = (control.get::<Mfib>()?, [LinuxGroups::new()?, LinuxGroups::new()?]);
+    let groups = |family, of: &LinuxGroups| Groups {
+        table: mfib.table(family),
+        interfaces: table.clone(),
+        linux: of.clone(),
+    };
+    let [ip4, ip6] = &linux;
+    add(&graph, shoal_ip4::MULTICAST_ARC, with, Ip4Groups(groups(Family::Ip4, ip4)))?;
+    add(&graph, shoal_ip6::MULTICAST_ARC, with, Ip6Groups(groups(Family::Ip6, ip6)))?;
     add(&graph, shoal_ip4::PUNT_ARC, with, Ip4Punt)?;
     add(&graph, shoal_ip6::PUNT_ARC, with, Ip6Punt)?;
     add(&graph, shoal_arp::ARC, with, ArpReplies)?;
@@ -191,7 +203,7 @@ fn init(control: &Rc<Control>) -> Result<(), InitError> {
     })?;
     let ethernet = control.get::<Ethernet>()?;
     let (other, osi) = (ethernet.edge_to("linux-cp-other")?, ethernet.edge_to("linux-cp-osi")?);
-    let lcp = control.put(Lcp::new(control, peers, other, (osi, protocols))?);
+    let lcp = control.put(Lcp::new(control, peers, other, (osi, protocols), linux)?);
     configure(control, &lcp);
     lcp.started();
     interfaces.subscribe(|control, event| {

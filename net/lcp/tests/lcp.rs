@@ -44,7 +44,7 @@ const MODULES: &[&Module] = &[
 static FAKE: Module = Module { name: "fake", init: init_fake, ..Module::NONE };
 
 #[derive(Default)]
-struct FakeHost(RefCell<Vec<String>>, RefCell<Option<HostEventHandler>>);
+struct FakeHost(RefCell<Vec<String>>, RefCell<Option<HostEventHandler>>, RefCell<Vec<bool>>);
 
 /// Says that Linux was asked to list all there is.
 struct Listener(Rc<FakeHost>);
@@ -92,12 +92,18 @@ impl HostPorts for Fake {
         self.interfaces.delete(interface).map_err(|e| e.to_string())
     }
 
-    fn host_index(&self, _: SwIfIndex) -> Option<u32> {
-        Some(7)
+    /// 7 for `pg100`, 8 for `pg101`, ...
+    fn host_index(&self, interface: SwIfIndex) -> Option<u32> {
+        self.interfaces.name(interface).ok()?.strip_prefix("pg")?.parse::<u32>().ok()?.checked_sub(93)
     }
 
     fn set_up(&self, _: SwIfIndex, up: bool) -> Result<(), String> {
         self.say((if up { "up" } else { "down" }).to_string())
+    }
+
+    fn set_carrier(&self, _: SwIfIndex, plugged: bool) -> Result<(), String> {
+        self.said.2.borrow_mut().push(plugged);
+        Ok(())
     }
 
     fn listen(&self, _: Option<&str>, hear: HostEventHandler) -> Result<Box<dyn HostListener>, String> {
@@ -505,6 +511,12 @@ fn two_interfaces_of_the_router_can_be_a_pair() {
 #[path = "linux/mirror.rs"]
 mod mirror;
 
+#[path = "linux/carrier.rs"]
+mod carrier;
+
+#[path = "linux/multicast.rs"]
+mod multicast;
+
 /// Pairs through the binary API.
 mod api {
     use shoal_lcp::api::*;
@@ -558,7 +570,7 @@ mod api {
         LcpDefaultNsSet { netns }.handle(&call).unwrap();
         assert_eq!(LcpDefaultNsGet {}.handle(&call).unwrap().netns.as_str(), "dataplane");
         let made = add(&call, second.index(), "e1").unwrap();
-        assert_eq!(made.vif_index, 7);
+        assert_eq!(made.vif_index, 8);
         assert_eq!(names(&call), ["e0", "e1"]);
         let one = LcpItfPairGetV2 { cursor: 0, sw_if_index: InterfaceIndex(second.index().0) };
         let (pairs, _) = one.get(&call).unwrap();
@@ -634,11 +646,11 @@ fn sub_interfaces_get_images_whose_frames_have_no_tags() {
     router.run();
     assert_eq!(phy.received(), [back.vlan(100).build()]);
     // The cable is that of the port.
-    let up = |router: &Router| router.interfaces().data(pair.host).unwrap().is_up();
+    let plugged = |router: &Router| router.get::<FakeHost>().2.borrow().last().copied();
     router.interfaces().set_admin(phy.index(), false).unwrap();
-    assert!(!up(&router));
+    assert_eq!(plugged(&router), Some(false));
     router.interfaces().set_admin(phy.index(), true).unwrap();
-    assert!(up(&router));
+    assert_eq!(plugged(&router), Some(true));
     ethernet.delete_sub(sub).unwrap();
     router.run();
     assert_eq!(lcp.list().len(), 2);

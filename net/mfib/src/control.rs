@@ -124,6 +124,8 @@ pub enum Source {
     Cli,
     /// Listeners on a link.
     Listener,
+    /// Routing daemons of Linux.
+    Linux,
 }
 
 impl Source {
@@ -134,6 +136,7 @@ impl Source {
             Source::Api => "API",
             Source::Cli => "CLI",
             Source::Listener => "IGMP",
+            Source::Linux => "plugin-low",
         }
     }
 }

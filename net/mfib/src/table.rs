@@ -128,7 +128,7 @@ impl MfibTable {
 
     /// The entry for a packet: the one for its source and group, then the one of the longest group.
     #[inline]
-    pub(crate) fn find(&self, table: u32, source: u128, group: u128, guard: Guard<'_>) -> Option<u32> {
+    pub fn find(&self, table: u32, source: u128, group: u128, guard: Guard<'_>) -> Option<u32> {
         let lengths = self.0.lengths.load(guard);
         let most = self.0.family.max_len();
         if lengths.by_source

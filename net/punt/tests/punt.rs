@@ -30,6 +30,7 @@ const MODULES: &[&Module] = &[
     &shoal_icmp::MODULE,
     &shoal_ip6_nd::MODULE,
     &shoal_punt::MODULE,
+    &shoal_mfib::MODULE,
     &shoal_lcp::MODULE,
     &shoal_pg::MODULE,
     &FAKE,
@@ -68,6 +69,10 @@ impl HostPorts for Fake {
     }
 
     fn set_up(&self, _: SwIfIndex, _: bool) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn set_carrier(&self, _: SwIfIndex, _: bool) -> Result<(), String> {
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use crate::{Carrier, Error, Mode, Offload};
 nix::ioctl_write_ptr_bad!(tun_set_iff, libc::TUNSETIFF, libc::ifreq);
 nix::ioctl_write_int_bad!(tun_set_offload, libc::TUNSETOFFLOAD);
 nix::ioctl_write_int_bad!(tun_set_persist, libc::TUNSETPERSIST);
+nix::ioctl_write_ptr_bad!(tun_set_queue, libc::TUNSETQUEUE, libc::ifreq);
 nix::ioctl_write_ptr_bad!(tun_set_vnet_hdr_sz, libc::TUNSETVNETHDRSZ, i32);
 nix::ioctl_write_ptr_bad!(tun_set_vnet_le, libc::TUNSETVNETLE, i32);
 nix::ioctl_write_ptr_bad!(tun_set_carrier, libc::TUNSETCARRIER, i32);
@@ -99,6 +100,15 @@ pub(crate) fn set_offload(fd: BorrowedFd<'_>, offload: Offload) -> Result<(), Er
 pub(crate) fn set_persistent(fd: BorrowedFd<'_>) -> Result<(), Error> {
     // SAFETY: TUNSETPERSIST takes its argument by value.
     check("TUNSETPERSIST", unsafe { tun_set_persist(fd.as_raw_fd(), 1) })
+}
+
+/// Gives a queue no frames any more. The interface is there as long as it is open.
+pub(crate) fn detach(fd: BorrowedFd<'_>) -> Result<(), Error> {
+    // SAFETY: an all-zero ifreq is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_ifru.ifru_flags = libc::IFF_DETACH_QUEUE as i16;
+    // SAFETY: TUNSETQUEUE reads an ifreq.
+    check("TUNSETQUEUE", unsafe { tun_set_queue(fd.as_raw_fd(), &raw const request) })
 }
 
 /// Sets the carrier.

@@ -2,9 +2,10 @@
 //!
 //! Invariants: an ioctl gets a pointer to the very type its number names; the iovecs given to `readv` and
 //! `writev` point at memory borrowed for that call. Memory with rings, a mapping of `shoal-shm`, stays mapped until vhost-net is
-//! known to have let go of it.
+//! known to have let go of it. A descriptor that the service manager has kept is taken once.
 
 pub(crate) mod control;
+pub(crate) mod inherited;
 mod queue;
 pub(crate) mod vhost;
 

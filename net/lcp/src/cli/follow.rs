@@ -46,6 +46,8 @@ struct Namespace {
     prefixes: usize,
     installed: usize,
     pending: usize,
+    multicast_routes: usize,
+    multicast_installed: usize,
     next_hops: usize,
     neighbors: usize,
     addresses: usize,
@@ -71,6 +73,8 @@ pub(super) fn show_netlink(control: &Control, _: &Args) -> Result<Output, CliErr
             prefixes: info.prefixes,
             installed: info.installed,
             pending: info.pending,
+            multicast_routes: info.multicast_routes,
+            multicast_installed: info.multicast_installed,
             next_hops: info.next_hops,
             neighbors: info.neighbors,
             addresses: info.addresses,
@@ -108,15 +112,20 @@ impl fmt::Display for NetlinkView {
 impl fmt::Display for Namespace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "netns {}", self.netns.as_deref().unwrap_or("<own>"))?;
-        let Announced { links, addresses, neighbors, next_hops, routes } = self.announced;
+        let Announced { links, addresses, neighbors, next_hops, routes, multicast_routes } = self.announced;
         writeln!(
             f,
-            "  announced: {routes} routes, {next_hops} next hops, {neighbors} neighbors, {addresses} addresses, {links} links"
+            "  announced: {routes} routes, {multicast_routes} multicast routes, {next_hops} next hops, {neighbors} neighbors, {addresses} addresses, {links} links"
         )?;
         writeln!(
             f,
             "  prefixes: {} ({} installed, {} pending)",
             self.prefixes, self.installed, self.pending
+        )?;
+        writeln!(
+            f,
+            "  multicast routes: {} ({} installed)",
+            self.multicast_routes, self.multicast_installed
         )?;
         writeln!(
             f,

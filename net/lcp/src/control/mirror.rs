@@ -13,6 +13,7 @@ use shoal_neighbor::Families;
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_wire::{IpPrefix, MacAddress};
 
+use super::multicast::MulticastRoutes;
 use super::netlink::{Difference, Subject, Watch, same};
 use super::routes::{Key, Routes};
 use super::*;
@@ -55,6 +56,7 @@ pub(super) struct Mirror {
     pub(super) addresses: BTreeSet<(u32, (IpAddr, u8))>,
     pub(super) seen: Option<Seen>,
     pub(super) watch: Watch,
+    pub(super) multicast: MulticastRoutes,
 }
 
 impl Mirror {
@@ -90,6 +92,7 @@ impl Lcp {
             addresses: BTreeSet::new(),
             seen: None,
             watch: Watch::default(),
+            multicast: MulticastRoutes::default(),
         };
         self.mirrors.borrow_mut().insert(netns.clone(), mirror);
         self.begin_listening(netns);
@@ -145,6 +148,7 @@ impl Lcp {
             tell(netns.as_deref());
         }
         let any = self.pairs.borrow().values().any(|pair| pair.netns == *netns && pair.host_index != 0);
+        self.decide_all_multicast(netns, !any);
         if any {
             return;
         }
@@ -171,7 +175,7 @@ impl Lcp {
     }
 
     /// The interface whose image has this number in a namespace.
-    fn phy_of(&self, netns: &Option<String>, host_index: u32) -> Option<SwIfIndex> {
+    pub(super) fn phy_of(&self, netns: &Option<String>, host_index: u32) -> Option<SwIfIndex> {
         let pairs = self.pairs.borrow();
         let found = pairs.iter().find(|(_, pair)| pair.host_index == host_index && pair.netns == *netns);
         found.filter(|_| host_index != 0).map(|(phy, _)| *phy)
@@ -189,11 +193,13 @@ impl Lcp {
                 let now = self.now();
                 self.with(netns, |mirror| {
                     mirror.seen = Some(Seen::default());
+                    mirror.multicast.begin();
                     mirror.watch.begin(cause, now);
                 });
             }
             HostEvent::End => {
                 self.sweep(netns);
+                self.sweep_multicast(netns);
                 let now = self.now();
                 self.with(netns, |mirror| mirror.watch.end(now));
             }
@@ -220,6 +226,7 @@ impl Lcp {
                 self.hear_neighbor(netns, told, (host_index, address), mac, by_operator);
             }
             HostEvent::Route { route, present } => self.hear_route(netns, told, route, present),
+            HostEvent::MulticastRoute { route, present } => self.hear_multicast(netns, told, route, present),
         }
     }
 

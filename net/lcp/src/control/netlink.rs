@@ -30,6 +30,8 @@ pub struct Announced {
     pub next_hops: u64,
     /// Of routes.
     pub routes: u64,
+    /// Of multicast routes.
+    pub multicast_routes: u64,
 }
 
 /// A listing of all that there is.
@@ -123,6 +125,7 @@ impl Watch {
             HostEvent::Neighbor { .. } => all.neighbors += 1,
             HostEvent::NextHop { .. } => all.next_hops += 1,
             HostEvent::Route { .. } => all.routes += 1,
+            HostEvent::MulticastRoute { .. } => all.multicast_routes += 1,
         }
     }
 
@@ -178,6 +181,10 @@ pub struct FollowInfo {
     pub installed: usize,
     /// Those that wait.
     pub pending: usize,
+    /// Multicast routes that are known.
+    pub multicast_routes: usize,
+    /// Those that packets find.
+    pub multicast_installed: usize,
     /// Next-hop objects and groups that are known.
     pub next_hops: usize,
     /// Neighbours that are known.
@@ -220,6 +227,8 @@ impl Lcp {
             prefixes: mirror.routes.prefixes(),
             installed: mirror.installed.len(),
             pending: mirror.pending.len(),
+            multicast_routes: mirror.multicast.len(),
+            multicast_installed: mirror.multicast.installed(),
             next_hops: mirror.next_hops.len(),
             neighbors: mirror.neighbors.len(),
             addresses: mirror.addresses.len(),

@@ -35,11 +35,14 @@ impl Lcp {
         }
     }
 
-    /// The cable of a sub-interface's image is plugged in while the sub-interface is up and its port is.
-    pub(super) fn follow_port(&self, sub: SwIfIndex, link: bool) {
-        let Some(host) = self.host_of(sub) else { return };
-        let up = link && self.interfaces.data(sub).is_ok_and(|data| data.is_up());
-        self.warn(sub, "state", self.interfaces.set_admin(host, up).map_err(|e| e.to_string()));
+    /// Linux sees an interface without a link as one whose cable is pulled, so that daemons there need not wait for their
+    /// timers.
+    pub(super) fn follow_link(&self, phy: SwIfIndex, is_up: bool) {
+        let (Some(host), Ok(side)) = (self.host_of(phy), self.host_side()) else { return };
+        // One that is none of the kernel's has no cable.
+        if side.host_index(host).is_some() {
+            self.warn(phy, "link", side.set_carrier(host, is_up));
+        }
     }
 
     /// Lets packets of an OSI protocol pass between all interfaces and their images, in both directions.

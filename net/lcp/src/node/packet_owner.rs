@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use shoal_buffer::Packet;
+use shoal_graph::FrameCx;
 use shoal_ip::Listeners;
 use shoal_wire::ip6_ext::Ip6ExtHeaders;
-use shoal_wire::{EtherType, Icmp4Type, Icmp6Type, Ip4Header, Ip6Header, IpProtocol, UdpHeader};
+use shoal_wire::{EtherType, Icmp4Type, Icmp6Type, Ip4Header, IpProtocol, UdpHeader};
 
 /// Whose a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,16 +23,18 @@ pub(crate) enum PacketOwner {
 pub(crate) trait Decide: Send + Sync + 'static {
     const NAME: &'static str;
     const TYPE: EtherType;
-    fn whose(&self, pkt: &Packet<'_>) -> PacketOwner;
+    fn whose(&self, pkt: &Packet<'_>, cx: &FrameCx<'_>) -> PacketOwner;
 }
 
 /// By the table of those who listen here.
 fn by_listener(listeners: &Listeners, protocol: IpProtocol, pkt: &Packet<'_>, at: usize) -> PacketOwner {
     let taken = match protocol {
         IpProtocol::UDP => match pkt.header_at::<UdpHeader>(at) {
-            Some(udp) => listeners.udp(udp.dst_port()).is_some(),
+            Some(udp) => listeners.keeps_udp(udp.dst_port(), pkt.rx()),
             None => true,
         },
+        // Both speak IGMP: the router for its own programs, Linux for its own, or a routing daemon for a link.
+        IpProtocol::IGMP if listeners.protocol(protocol).is_some() => return PacketOwner::Both,
         other => listeners.protocol(other).is_some(),
     };
     if taken { PacketOwner::Ours } else { PacketOwner::Host }
@@ -44,7 +47,7 @@ impl Decide for Ip4Local {
     const NAME: &'static str = "linux-cp-ip4-local";
     const TYPE: EtherType = EtherType::IP4;
 
-    fn whose(&self, pkt: &Packet<'_>) -> PacketOwner {
+    fn whose(&self, pkt: &Packet<'_>, _: &FrameCx<'_>) -> PacketOwner {
         let Some(ip) = pkt.header::<Ip4Header>() else { return PacketOwner::Ours };
         let header = ip.header_len();
         match ip.protocol() {
@@ -71,7 +74,7 @@ fn is_answered_here(kind: u8) -> bool {
 }
 
 /// The upper layer: which, and where it begins.
-fn upper(pkt: &Packet<'_>) -> Option<(IpProtocol, usize)> {
+pub(super) fn upper(pkt: &Packet<'_>) -> Option<(IpProtocol, usize)> {
     let mut headers = Ip6ExtHeaders::of_packet(pkt.data())?;
     headers.by_ref().all(|header| header.is_ok()).then(|| (headers.protocol(), headers.offset()))
 }
@@ -83,7 +86,7 @@ impl Decide for Ip6Local {
     const NAME: &'static str = "linux-cp-ip6-local";
     const TYPE: EtherType = EtherType::IP6;
 
-    fn whose(&self, pkt: &Packet<'_>) -> PacketOwner {
+    fn whose(&self, pkt: &Packet<'_>, _: &FrameCx<'_>) -> PacketOwner {
         match upper(pkt) {
             None => PacketOwner::Ours,
             Some((IpProtocol::ICMP6, at)) => match pkt.data().get(at) {
@@ -95,24 +98,6 @@ impl Decide for Ip6Local {
     }
 }
 
-/// `linux-cp-ip6-mcast`: groups of the link, some of which the kernel's daemons are in (OSPFv3, RIPng).
-pub(crate) struct Ip6Groups;
-
-impl Decide for Ip6Groups {
-    const NAME: &'static str = "linux-cp-ip6-mcast";
-    const TYPE: EtherType = EtherType::IP6;
-
-    fn whose(&self, pkt: &Packet<'_>) -> PacketOwner {
-        let link = pkt.header::<Ip6Header>().is_some_and(|ip| ip.dst().octets().starts_with(&[0xff, 2]));
-        match upper(pkt) {
-            // Delivered here, it comes by `ip6-local`, too.
-            Some((IpProtocol::ICMP6, _)) | None => PacketOwner::Ours,
-            Some(_) if link => PacketOwner::Both,
-            Some(_) => PacketOwner::Ours,
-        }
-    }
-}
-
 /// `linux-cp-punt-ip4`: whatever is punted.
 pub(crate) struct Ip4Punt;
 
@@ -120,7 +105,7 @@ impl Decide for Ip4Punt {
     const NAME: &'static str = "linux-cp-punt-ip4";
     const TYPE: EtherType = EtherType::IP4;
 
-    fn whose(&self, _: &Packet<'_>) -> PacketOwner {
+    fn whose(&self, _: &Packet<'_>, _: &FrameCx<'_>) -> PacketOwner {
         PacketOwner::Host
     }
 }
@@ -132,7 +117,7 @@ impl Decide for Ip6Punt {
     const NAME: &'static str = "linux-cp-punt-ip6";
     const TYPE: EtherType = EtherType::IP6;
 
-    fn whose(&self, _: &Packet<'_>) -> PacketOwner {
+    fn whose(&self, _: &Packet<'_>, _: &FrameCx<'_>) -> PacketOwner {
         PacketOwner::Host
     }
 }
@@ -144,7 +129,7 @@ impl Decide for ArpReplies {
     const NAME: &'static str = "linux-cp-arp-phy";
     const TYPE: EtherType = EtherType::ARP;
 
-    fn whose(&self, _: &Packet<'_>) -> PacketOwner {
+    fn whose(&self, _: &Packet<'_>, _: &FrameCx<'_>) -> PacketOwner {
         PacketOwner::Host
     }
 }

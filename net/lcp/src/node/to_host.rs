@@ -1,4 +1,4 @@
-//! `linux-cp-ip4-local`, `linux-cp-ip6-local`, `linux-cp-ip6-mcast`, `linux-cp-punt-ip4`, `linux-cp-punt-ip6`,
+//! `linux-cp-ip4-local`, `linux-cp-ip6-local`, `linux-cp-ip4-mcast`, `linux-cp-ip6-mcast`, `linux-cp-punt-ip4`, `linux-cp-punt-ip6`,
 //! `linux-cp-arp-phy`: packets the kernel is to see, out of the interface that is its image of where they came in.
 //! an arc -> **`linux-cp-...`** -> interface-output | the next feature
 //!
@@ -139,7 +139,7 @@ impl<D: Decide> ToHost<D> {
         // Linux asks for no neighbours on an interface without Ethernet.
         let frames =
             D::TYPE != EtherType::ARP || self.interfaces.get(host, guard).flags().has(IfFlags::ETHERNET);
-        let whose = if frames { self.decide.whose(&pkt) } else { PacketOwner::Ours };
+        let whose = if frames { self.decide.whose(&pkt, cx) } else { PacketOwner::Ours };
         cx.trace(&pkt, || Trace {
             rx: rx.0,
             host: host.0,

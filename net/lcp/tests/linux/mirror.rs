@@ -5,7 +5,7 @@ use shoal_interface::{HostNextHop, HostPath, HostRoute, HostWay};
 use super::*;
 
 /// Tells what the kernel would say of the namespace of images.
-fn hear(router: &Router, events: impl IntoIterator<Item = HostEvent>) {
+pub(super) fn hear(router: &Router, events: impl IntoIterator<Item = HostEvent>) {
     hear_as(router, EventOrigin::Announced, events);
 }
 

@@ -18,6 +18,11 @@ impl Prefix {
 }
 
 impl Mfib {
+    /// The number of an entry, by which packets find it, and its counters.
+    pub fn number(&self, table: FibIndex, prefix: Prefix) -> Option<u32> {
+        self.state(prefix.family()).borrow().entries.get(&(table.0, prefix)).map(|held| held.id)
+    }
+
     /// Where the entries of a table are, those that every table has last. What they are is looked at while they are walked
     /// through: one that stays is met once.
     pub(crate) fn places(

@@ -1,0 +1,202 @@
+#!/usr/bin/env bash
+# FRR and then BIRD, unmodified, beside the router, in a namespace with images of its ports. FRR: OSPF, OSPFv3 and IS-IS with FRR in
+# host a, watched by BFD, and OSPF, OSPFv3 with BIRD in host b. BIRD: OSPF, OSPFv3 and BGP with both. Hosts ping what the other
+# one announced, both families. FRR is killed and comes back; a link is cut and what was by it goes.
+. "$(dirname "$0")/lib.sh"
+need ping bird birdc vtysh
+frr=/usr/lib/frr
+for daemon in zebra ospfd ospf6d isisd bfdd bgpd; do
+  [ -x "$frr/$daemon" ] || skip "FRR is not installed (frr)"
+done
+L=shoal-l-$id
+cleanup_l() {
+  local pids
+  stop_router
+  if [ -e "/run/netns/$L" ]; then
+    pids=$(ip netns pids "$L" 2>/dev/null)
+    # shellcheck disable=SC2086
+    [ -z "$pids" ] || kill -9 $pids 2>/dev/null
+    ip netns del "$L"
+  fi
+  cleanup
+}
+trap cleanup_l EXIT
+begin
+for host in "$A" "$B"; do
+  ip netns exec "$host" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 net.ipv6.conf.lo.disable_ipv6=0 ||
+    skip "the kernel has no IPv6"
+done
+ip -n "$A" addr add 2001:db8:1::2/64 dev eth0 nodad
+ip -n "$B" addr add 2001:db8:2::2/64 dev eth0 nodad
+# What host a announces by OSPF ends in .1 of net 100, by IS-IS in net 101; host b announces net 102.
+for address in 198.51.100.1/32 198.51.101.1/32; do ip -n "$A" addr add "$address" dev lo; done
+for address in 2001:db8:a100::1/128 2001:db8:a101::1/128; do ip -n "$A" addr add "$address" dev lo nodad; done
+ip -n "$B" addr add 198.51.102.1/32 dev lo
+ip -n "$B" addr add 2001:db8:a102::1/128 dev lo nodad
+# Routes are what the daemons learn, and nothing else.
+for host in "$A" "$B"; do ip -n "$host" route del default; done
+ip netns add "$L" || fail "cannot make a namespace"
+ip -n "$L" link set lo up
+expect "lcp-sync" ctl lcp lcp-sync on
+expect "osi-proto" ctl lcp osi-proto enable isis
+for port in va:e0:1 vb:e1:2; do
+  IFS=: read -r cable image net <<<"$port"
+  expect "lcp create" ctl lcp create "host-$cable" host-if "$image" netns "$L"
+  expect "address" ctl set interface ip address "host-$cable" "2001:db8:$net::1/64"
+done
+
+# FRR gives up root, and its user must reach its files.
+chmod 711 "$work"
+# Zebra that starts again keeps its routes for so long.
+declare -A kept=([zebra]="-K 30")
+# start_frr NAMESPACE FOLDER DAEMON...: zebra and daemons with FOLDER/DAEMON.conf.
+start_frr() {
+  local ns=$1 folder=$work/$2 daemon
+  shift 2
+  chown -R frr:frr "$folder" || skip "there is no user frr"
+  rm -f "$folder"/*.vty "$folder/zserv.api"
+  for daemon in zebra "$@"; do
+    ip netns exec "$ns" "$frr/$daemon" ${kept[$daemon]:-} --vty_socket "$folder" -z "$folder/zserv.api" -i "$folder/$daemon.pid" \
+      -f "$folder/$daemon.conf" --log "file:$folder/$daemon.log" >>"$folder/$daemon.out" 2>&1 &
+    disown
+    [ "$daemon" != zebra ] || await 10 test -S "$folder/zserv.api" || fail "zebra does not start: $(tail -n 3 "$folder"/zebra.*)"
+  done
+}
+# vty FOLDER COMMAND: asks FRR.
+vty() { timeout 10 vtysh --vty_socket "$work/$1" -c "$2" 2>&1; }
+# ospf FOLDER ROUTER IMAGE... : FRR's files for OSPF of both families on these interfaces.
+ospf() {
+  local folder=$work/$1 id=$2 image
+  shift 2
+  mkdir "$folder"
+  echo "hostname zebra" >"$folder/zebra.conf"
+  : >"$folder/bfdd.conf"
+  {
+    for image in "$@"; do
+      printf 'interface %s\n ip ospf hello-interval 1\n ip ospf dead-interval 4\n' "$image"
+      [ "$image" != "$1" ] || printf ' ip ospf bfd\n'
+      printf '!\n'
+    done
+    printf 'router ospf\n ospf router-id %s\n network 10.0.0.0/16 area 0\n network 198.51.100.0/24 area 0\n' "$id"
+  } >"$folder/ospfd.conf"
+  {
+    for image in "$@"; do
+      printf 'interface %s\n ipv6 ospf6 area 0\n ipv6 ospf6 hello-interval 1\n ipv6 ospf6 dead-interval 4\n!\n' "$image"
+    done
+    printf 'router ospf6\n ospf6 router-id %s\n' "$id"
+  } >"$folder/ospf6d.conf"
+  {
+    printf 'interface %s\n ip router isis 1\n ipv6 router isis 1\n isis hello-interval 1\n isis hello-multiplier 4\n!\n' "$1"
+    printf 'router isis 1\n net 49.0001.0000.0000.000%s.00\n is-type level-2-only\n' "${id##*.}"
+  } >"$folder/isisd.conf"
+}
+ospf frr-l 10.0.0.1 e0 e1
+ospf frr-a 10.0.0.2 eth0
+sed -i '1i interface lo\n ip router isis 1\n ipv6 router isis 1\n isis passive\n!' "$work/frr-a/isisd.conf"
+sed -i '1i interface lo\n ipv6 ospf6 area 0\n!' "$work/frr-a/ospf6d.conf"
+# start_bird NAMESPACE NAME ROUTER PROTOCOLS: BIRD with these protocols beside the kernel's.
+start_bird() {
+  cat >"$work/$2.conf" <<CONF
+router id $3;
+protocol device { scan time 1; }
+protocol kernel { ipv4 { export all; }; }
+protocol kernel { ipv6 { export all; }; }
+$4
+CONF
+  ip netns exec "$1" bird -f -c "$work/$2.conf" -s "$work/$2.ctl" -P "$work/$2.pid" >"$work/$2.log" 2>&1 &
+  disown
+}
+ask_bird() { timeout 10 birdc -s "$work/$1.ctl" "${@:2}" 2>&1; }
+# bird_ospf INTERFACE [PREFIX PREFIX6]: OSPF of both families on an interface, with networks that are announced.
+bird_ospf() {
+  local port="interface \"$1\" { hello 1; dead 4; wait 4; };"
+  echo "protocol ospf v2 { ipv4 { import all; export none; }; area 0 { $port ${2:+stubnet $2;} }; }"
+  echo "protocol ospf v3 { ipv6 { import all; export none; }; area 0 { $port ${3:+stubnet $3;} }; }"
+}
+# Zebra that starts while Linux still asks whether a link-local address is free never learns that it is.
+usable() {
+  local image
+  for image in e0 e1; do
+    ip -n "$L" -6 addr show dev "$image" scope link | grep fe80 | grep -qv tentative || return 1
+  done
+}
+await 10 usable || fail "no link-local addresses: $(ip -n "$L" -6 addr)"
+start_frr "$A" frr-a ospfd ospf6d isisd bfdd
+start_frr "$L" frr-l ospfd ospf6d isisd bfdd
+start_bird "$B" b 10.0.0.3 "$(bird_ospf eth0 198.51.102.1/32 2001:db8:a102::1/128)"
+
+# routed PREFIX...: whether the router has these from the kernel.
+routed() {
+  local prefix
+  for prefix in "$@"; do
+    local family=ip
+    [[ $prefix != *:* ]] || family=ip6
+    says lcp-rt-dynamic ctl show $family fib "$prefix" detail || return 1
+  done
+}
+# What the daemons of folder frr-l see, for a failure.
+seen() {
+  vty frr-l 'show ip ospf neighbor'
+  vty frr-l 'show ipv6 ospf6 neighbor'
+  vty frr-l 'show isis neighbor'
+  vty frr-l 'show bfd peers brief'
+  ip -n "$L" route
+  ip -n "$L" -6 route
+}
+ospf_routes=(198.51.100.1/32 2001:db8:a100::1/128 198.51.102.1/32 2001:db8:a102::1/128)
+isis_routes=(198.51.101.1/32 2001:db8:a101::1/128)
+await 40 routed "${ospf_routes[@]}" || fail "OSPF with FRR in a and BIRD in b: $(seen)"
+await 30 routed "${isis_routes[@]}" || fail "IS-IS with FRR in a: $(seen)"
+# crossing: hosts reach what the other one announced.
+crossing() {
+  local at
+  for at in 198.51.100.1 2001:db8:a100::1; do
+    in_b ping -c 2 -i 0.2 -W 2 -I "$([[ $at == *:* ]] && echo 2001:db8:a102::1 || echo 198.51.102.1)" "$at" >/dev/null || return 1
+  done
+}
+await 20 crossing || fail "no answers across: $(seen); in b: $(ask_bird b show route)"
+watched() { says ' up' vty frr-l 'show bfd peers brief'; }
+await 20 watched || fail "BFD: $(seen); $(ctl show errors)"
+
+# FRR dies and comes back: what it left in the kernel stays, traffic goes on.
+PATIENCE=120 in_b ping -i 0.05 -w 90 -I 198.51.102.1 198.51.100.1 >"$work/ping" 2>&1 &
+sleep 1
+# shellcheck disable=SC2046
+kill -9 $(cat "$work"/frr-l/*.pid)
+sleep 2
+start_frr "$L" frr-l ospfd ospf6d isisd bfdd
+await 30 watched || fail "BFD after FRR's restart: $(seen)"
+await 30 says Full vty frr-l 'show ip ospf neighbor' || fail "OSPF after FRR's restart: $(seen)"
+await 30 routed "${ospf_routes[@]}" "${isis_routes[@]}" || fail "routes after FRR's restart: $(seen)"
+interrupt "$B" ping
+restart=$(awk '/ packets transmitted/ { print $1 - $4 " of " $1 }' "$work/ping")
+
+# Host a is cut off without a word: BFD sees it before OSPF's dead interval is over, and the routes go.
+from=$(date +%s%N)
+ip -n "$A" link set eth0 down
+gone() { ! routed 198.51.100.1/32; }
+await 10 gone || fail "routes by the cut link stay: $(seen)"
+cut=$((($(date +%s%N) - from) / 1000000))
+ip -n "$A" link set eth0 up
+ip -n "$A" addr add 2001:db8:1::2/64 dev eth0 nodad 2>/dev/null
+await 40 routed "${ospf_routes[@]}" || fail "routes after the link's return: $(seen)"
+
+# BIRD takes FRR's place.
+# shellcheck disable=SC2046
+kill $(cat "$work"/frr-l/*.pid)
+ip netns exec "$A" true && kill "$(cat "$work/b.pid")"
+await 15 gone || fail "FRR leaves its routes: $(ip -n "$L" route)"
+bgp() {
+  echo "protocol bgp { local $1 as $2; neighbor $3 as $4; hold time 3; connect delay time 1; connect retry time 1;"
+  echo "ipv4 { import all; export where source ~ [ RTS_DEVICE, RTS_BGP ]; next hop self; };"
+  echo "ipv6 { import all; export where source ~ [ RTS_DEVICE, RTS_BGP ]; next hop address $5; }; }"
+}
+start_bird "$L" l 10.0.0.1 "$(bird_ospf e0)
+$(bgp 10.0.2.1 65000 10.0.2.2 65002 2001:db8:2::1)
+protocol direct { ipv4; ipv6; interface \"e*\"; }"
+start_bird "$B" b 10.0.0.3 "$(bgp 10.0.2.2 65002 10.0.2.1 65000 2001:db8:2::2)
+protocol direct { ipv4; ipv6; interface \"lo\"; }"
+await 40 routed "${ospf_routes[@]}" || fail "BIRD: $(ask_bird l show route); $(ask_bird l show protocols); $(ask_bird l show ospf neighbors)"
+alive
+await 10 no_buffers_used || fail "$(buffers_used) buffers are still in use"
+pass "FRR's restart lost $restart, a cut link was seen in $cut ms"
