@@ -2,6 +2,7 @@
 # FRR and then BIRD, unmodified, beside the router, in a namespace with images of its ports. FRR: OSPF, OSPFv3 and IS-IS with FRR in
 # host a, watched by BFD, and OSPF, OSPFv3 with BIRD in host b. BIRD: OSPF, OSPFv3 and BGP with both. Hosts ping what the other
 # one announced, both families. FRR is killed and comes back; a link is cut and what was by it goes.
+# LIMIT=300
 . "$(dirname "$0")/lib.sh"
 need ping bird birdc vtysh
 frr=/usr/lib/frr
@@ -73,7 +74,7 @@ ospf() {
   : >"$folder/bfdd.conf"
   {
     for image in "$@"; do
-      printf 'interface %s\n ip ospf hello-interval 1\n ip ospf dead-interval 4\n' "$image"
+      printf 'interface %s\n ip ospf network point-to-point\n ip ospf hello-interval 1\n ip ospf dead-interval 4\n' "$image"
       [ "$image" != "$1" ] || printf ' ip ospf bfd\n'
       printf '!\n'
     done
@@ -81,7 +82,7 @@ ospf() {
   } >"$folder/ospfd.conf"
   {
     for image in "$@"; do
-      printf 'interface %s\n ipv6 ospf6 area 0\n ipv6 ospf6 hello-interval 1\n ipv6 ospf6 dead-interval 4\n!\n' "$image"
+      printf 'interface %s\n ipv6 ospf6 network point-to-point\n ipv6 ospf6 area 0\n ipv6 ospf6 hello-interval 1\n ipv6 ospf6 dead-interval 4\n!\n' "$image"
     done
     printf 'router ospf6\n ospf6 router-id %s\n' "$id"
   } >"$folder/ospf6d.conf"
@@ -109,7 +110,7 @@ CONF
 ask_bird() { timeout 10 birdc -s "$work/$1.ctl" "${@:2}" 2>&1; }
 # bird_ospf INTERFACE [PREFIX PREFIX6]: OSPF of both families on an interface, with networks that are announced.
 bird_ospf() {
-  local port="interface \"$1\" { hello 1; dead 4; wait 4; };"
+  local port="interface \"$1\" { type ptp; hello 1; dead 4; };"
   echo "protocol ospf v2 { ipv4 { import all; export none; }; area 0 { $port ${2:+stubnet $2;} }; }"
   echo "protocol ospf v3 { ipv6 { import all; export none; }; area 0 { $port ${3:+stubnet $3;} }; }"
 }

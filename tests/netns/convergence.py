@@ -19,7 +19,7 @@ import time
 RATE = 5000  # packets a second
 SAMPLES = 2000
 PORT = 9999
-GIVE_UP = 240  # seconds
+GIVE_UP = 90  # seconds
 
 
 def feed(n4, n6, routes, sample):

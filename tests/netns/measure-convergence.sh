@@ -72,6 +72,19 @@ CONF
   disown
 }
 
+# spent: the processor time of each thread that took some, so that one sees who had the processors.
+spent() {
+  local ns pid task
+  for ns in "$R" "$L" "$B"; do
+    [ -e "/run/netns/$ns" ] || continue
+    for pid in $(ip netns pids "$ns"); do
+      for task in "/proc/$pid/task"/*; do
+        awk -v ns="${ns#shoal-}" '{ gsub(/[()]/, "", $2); if ($14 + $15 > 10) printf "%s %s %.1f, ", substr(ns, 1, 1), $2, ($14 + $15) / 100 }' "$task/stat" 2>/dev/null
+      done
+    done
+  done
+}
+
 # round NAME: forwarder and daemon, as in linux-bird.
 round() {
   local forwarder=${1%-*} daemon=${1#*-} where=$L host
@@ -118,10 +131,10 @@ CONF
   disown
   established() { [ "$(birdc -s "$work/b.ctl" show protocols | grep -c Established)" -eq 2 ]; }
   await 60 established || fail "$1: no sessions: $(birdc -s "$work/b.ctl" show protocols; tail -n 3 "$work/b.log")"
-  python3 "$here/convergence.py" probe "$A" "$B" "$work/sample" "$work/$1.csv" "birdc -s $work/b.ctl enable 'feed_*'" >"$work/$1.txt" ||
+  python3 "$here/convergence.py" probe "$A" "$B" "$work/sample" "$work/$1.csv" "birdc -s $work/b.ctl enable '\"feed_*\"'" >"$work/$1.txt" ||
     fail "$1: the probe failed"
   read -r first last <"$work/$1.txt"
-  printf '%-12s first packet %6s s, last lost packet %6s s\n' "$1" "$first" "$last"
+  printf '%-12s first packet %6s s, last lost packet %6s s; processor seconds: %s\n' "$1" "$first" "$last" "$(spent)"
   wipe
 }
 rounds=("$@")

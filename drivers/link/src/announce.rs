@@ -11,6 +11,7 @@ use netlink_packet_route::neighbour::NeighbourMessage;
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::Socket;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 use shoal_interface::{EventOrigin, HostNextHop, ListingCause, rtnetlink};
 
 use crate::netlink::{SubscriptionRead, hear, subscribe};
@@ -22,8 +23,9 @@ const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x20 | 0x40 | 0x100 | 0x200 | 0x400 | 1 <
 /// Multicast routes, `RTNL_FAMILY_IPMR` and `RTNL_FAMILY_IP6MR` of linux/rtnetlink.h, and where the kernel shows that it has some.
 pub const MULTICAST_ROUTES: [(u8, &str); 2] =
     [(128, "/proc/thread-self/net/ip_mr_vif"), (129, "/proc/thread-self/net/ip6_mr_vif")];
-/// Room for announcements that wait: the kernel drops what does not fit. It is cut to `net.core.rmem_max`.
-const ROOM: libc::c_int = 64 << 20;
+/// Room for announcements that wait: the kernel drops what does not fit. A routing daemon that gets a full table announces a
+/// million routes within seconds.
+const ROOM: usize = 128 << 20;
 
 /// What comes out of a subscription.
 #[derive(Debug)]
@@ -60,8 +62,11 @@ impl Announcements {
     /// The kernel cannot be asked.
     pub fn open() -> Result<Self, Error> {
         let socket = subscribe(GROUPS, "bind(AF_NETLINK)")?;
-        // What the kernel grants is enough for less.
-        let _ = socket.set_rx_buf_sz(ROOM);
+        // Beyond `net.core.rmem_max`, which a user namespace has no power over: what it grants is enough for less there.
+        if set_socket_recv_buffer_size_force(&socket, ROOM).is_err() {
+            let _ = set_socket_recv_buffer_size(&socket, ROOM);
+            tracing::debug!("what the kernel announces has room up to net.core.rmem_max only");
+        }
         socket.set_non_blocking(true).map_err(Error::os("fcntl(O_NONBLOCK)"))?;
         let (questions, ready) = (VecDeque::new(), VecDeque::new());
         // Asked for a family that it does not have, the kernel lists all others.

@@ -32,12 +32,7 @@ const ALL_OF_THEM: &[&str] = &["route", "cross-connect", "bridge", "snat"];
 
 /// All of them.
 pub const KNOWN: &[Known] = &[
-    Known {
-        name: "shoal",
-        what: "this project's router",
-        forwardings: &["route", "cross-connect", "bridge"],
-        learns: true,
-    },
+    Known { name: "shoal", what: "this project's router", forwardings: ALL_OF_THEM, learns: true },
     Known {
         name: "linux-route",
         what: "this kernel's IPv4 and IPv6 routing, in a namespace",

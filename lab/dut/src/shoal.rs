@@ -28,10 +28,7 @@ impl Adapter for Shoal {
         "shoal"
     }
 
-    fn available(&self, settings: &Settings, scenario: &Scenario) -> Result<(), String> {
-        if matches!(scenario.forwarding, Forwarding::Snat(_)) {
-            return Err(format!("shoal has no {} yet", scenario.forwarding.name()));
-        }
+    fn available(&self, settings: &Settings, _: &Scenario) -> Result<(), String> {
         let (daemon, client) = programs(settings)?;
         if !can_run(&client) {
             let (daemon, client) = (daemon.display(), client.display());
@@ -47,7 +44,7 @@ impl Adapter for Shoal {
     }
 
     fn rewrites(&self, scenario: &Scenario) -> bool {
-        scenario.forwarding == Forwarding::Route
+        matches!(scenario.forwarding, Forwarding::Route | Forwarding::Snat(_))
     }
 
     fn version(&self, settings: &Settings) -> String {
@@ -127,10 +124,12 @@ impl Adapter for Shoal {
     }
 
     fn forget(&self, ground: &mut Ground) -> Option<Result<(), SetupError>> {
-        if ground.scenario.forwarding != Forwarding::Bridge {
-            return None;
-        }
-        Some(client(ground, "clear l2fib").and_then(|line| ground.stand.run_often(&line).map(drop)))
+        let words = match ground.scenario.forwarding {
+            Forwarding::Bridge => "clear l2fib",
+            Forwarding::Snat(_) => "clear nat44 ed sessions",
+            Forwarding::Route | Forwarding::CrossConnect => return None,
+        };
+        Some(client(ground, words).and_then(|line| ground.stand.run_often(&line).map(drop)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use shoal_lab_plan::{Forwarding, Scenario, Side};
+use shoal_lab_plan::{Forwarding, Nat, Scenario, Side};
 
 use crate::routes::{Route, side, taken};
 use crate::settings::list;
@@ -19,6 +19,9 @@ pub(crate) struct Attach {
 
 /// Entries of a memif's ring that are wished for: the tester is the slave and decides. Large ones outlast its stalls.
 const RING: u32 = 2048;
+/// Sessions a NAT may have, and seconds that one may be silent.
+const SESSIONS: u32 = 4_194_304;
+const UDP_TIMEOUT: u32 = 3600;
 
 impl Attach {
     /// The router is the master of both on one socket.
@@ -98,12 +101,24 @@ pub(crate) fn setup(attach: &Attach, scenario: &Scenario) -> String {
             let _ = writeln!(text, "create bridge-domain 1");
             let _ = writeln!(text, "set interface l2 bridge {left} 1\nset interface l2 bridge {right} 1");
         }
-        Forwarding::Route | Forwarding::Snat(_) => text += &layer3(attach, scenario),
+        Forwarding::Route => text += &layer3(attach, scenario),
+        Forwarding::Snat(ref nat) => {
+            text += &layer3(attach, scenario);
+            text += &translation([left, right], nat);
+        }
     }
     for name in [left, right] {
         let _ = writeln!(text, "set interface state {name} up");
     }
     text
+}
+
+/// Commands for a NAT from the left to the right, whose sessions last as long as any test: FD.io VPP's words.
+pub(crate) fn translation([left, right]: [&str; 2], Nat { first, last }: &Nat) -> String {
+    format!(
+        "nat44 plugin enable sessions {SESSIONS}\nset interface nat44 in {left} out {right}\n\
+         nat44 add address {first} - {last}\nset nat timeout udp {UDP_TIMEOUT}\n"
+    )
 }
 
 /// Commands for addresses, neighbours and the routes that frames take.
@@ -164,6 +179,21 @@ mod tests {
         for text in [connect, bridge] {
             assert!(!text.contains("ip "), "{text}");
             assert!(text.ends_with("set interface state memif1/0 up\nset interface state memif1/1 up\n"));
+        }
+    }
+
+    #[test]
+    fn a_nat_has_its_pool_and_routes() {
+        let attach = Attach::memif(Path::new("/tmp/x/memif.sock"));
+        let nat = Nat { first: [203, 0, 113, 1].into(), last: [203, 0, 113, 9].into() };
+        let text = setup(&attach, &Scenario { forwarding: Forwarding::Snat(nat), ..scenario() });
+        for line in [
+            "set interface ip address memif1/0 198.18.0.1/24",
+            "nat44 plugin enable sessions 4194304",
+            "set interface nat44 in memif1/0 out memif1/1",
+            "nat44 add address 203.0.113.1 - 203.0.113.9",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }
     }
 

@@ -90,10 +90,12 @@ impl Adapter for Vpp {
     }
 
     fn forget(&self, ground: &mut Ground) -> Option<Result<(), SetupError>> {
-        if ground.scenario.forwarding != Forwarding::Bridge {
-            return None;
-        }
-        let line = client(ground, "clear l2fib");
+        let words = match ground.scenario.forwarding {
+            Forwarding::Bridge => "clear l2fib",
+            Forwarding::Snat(_) => "clear nat44 ed sessions",
+            Forwarding::Route | Forwarding::CrossConnect => return None,
+        };
+        let line = client(ground, words);
         Some(ground.stand.run_often(&line).map(drop))
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use shoal_lab_plan::{Forwarding, Nat, Scenario, Side};
+use shoal_lab_plan::{Forwarding, Scenario, Side};
 
 use crate::routes::{side, taken};
 use crate::settings::list;
@@ -65,13 +65,9 @@ pub(crate) fn setup(memif: Option<&Path>, scenario: &Scenario) -> String {
             let _ = writeln!(text, "set interface l2 bridge {left} 1\nset interface l2 bridge {right} 1");
         }
         Forwarding::Route => layer3(&mut text, [left, right], scenario),
-        Forwarding::Snat(Nat { first, last }) => {
+        Forwarding::Snat(nat) => {
             layer3(&mut text, [left, right], scenario);
-            let _ = writeln!(
-                text,
-                "nat44 plugin enable sessions 4194304\nset interface nat44 in {left} out {right}\n\
-                 nat44 add address {first} - {last}\nset nat timeout udp 3600"
-            );
+            text += &crate::shoal_config::translation([left, right], nat);
         }
     }
     text
@@ -96,6 +92,8 @@ fn layer3(text: &mut String, ports: [&str; 2], scenario: &Scenario) {
 
 #[cfg(test)]
 mod tests {
+    use shoal_lab_plan::Nat;
+
     use super::*;
     use crate::routes::tests::scenario;
 

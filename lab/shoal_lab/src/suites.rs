@@ -105,7 +105,7 @@ pub fn cases(name: &str, common: &Common) -> Result<Vec<Case>, CaseError> {
             }
         }
         "nat" => {
-            let duts = ["linux-nft", "linux-iptables"];
+            let duts = ["shoal", "linux-nft", "linux-iptables"];
             let defaults = Defaults {
                 duts: &duts,
                 forwarding: "snat",
