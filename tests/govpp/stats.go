@@ -2,11 +2,32 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"go.fd.io/govpp/adapter/statsclient"
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/core"
 )
+
+// An interface has its name and its counters together; a long directory is renewed at most a twentieth of the time, so that a new one may
+// take a moment.
+func seen(conn *core.StatsConnection, name string) error {
+	var interfaces api.InterfaceStats
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		if err := conn.GetInterfaceStats(&interfaces); err != nil {
+			return err
+		}
+		for _, counters := range interfaces.Interfaces {
+			if counters.InterfaceName == "" {
+				return fmt.Errorf("interface %d of %d has no name", counters.InterfaceIndex, len(interfaces.Interfaces))
+			}
+			if counters.InterfaceName == name {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("no %s among %d interfaces", name, len(interfaces.Interfaces))
+}
 
 func statistics(c *client) error {
 	conn, err := core.ConnectStats(statsclient.NewStatsClient(c.stats))
@@ -21,16 +42,8 @@ func statistics(c *client) error {
 	if system.Heartbeat == 0 && system.LastUpdate == 0 {
 		return fmt.Errorf("the system's values are 0: %+v", system)
 	}
-	var interfaces api.InterfaceStats
-	if err := conn.GetInterfaceStats(&interfaces); err != nil {
+	if err := seen(conn, "loop0"); err != nil {
 		return err
-	}
-	found := false
-	for _, counters := range interfaces.Interfaces {
-		found = found || counters.InterfaceName == "loop0"
-	}
-	if !found {
-		return fmt.Errorf("no loop0 among %d interfaces", len(interfaces.Interfaces))
 	}
 	var nodes api.NodeStats
 	if err := conn.GetNodeStats(&nodes); err != nil {
