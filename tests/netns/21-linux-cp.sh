@@ -3,25 +3,10 @@
 # host a at the address of the router's port, with default offloads, both ways and in both families; ping both ways.
 . "$(dirname "$0")/lib.sh"
 need ping python3 iperf3
-L=shoal-l-$id
-cleanup_l() {
-  local pids
-  stop_router
-  if [ -e "/run/netns/$L" ]; then
-    pids=$(ip netns pids "$L" 2>/dev/null)
-    # shellcheck disable=SC2086
-    [ -z "$pids" ] || kill -9 $pids 2>/dev/null
-    ip netns del "$L"
-  fi
-  cleanup
-}
-trap cleanup_l EXIT
-in_l() { in_ns "$L" "$@"; }
 begin
 ip netns exec "$A" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 || skip "the kernel has no IPv6"
 ip -n "$A" addr add 2001:db8:1::2/64 dev eth0 nodad
-ip netns add "$L" || fail "cannot make a namespace"
-ip -n "$L" link set lo up
+beside
 
 # Without an image the router refuses.
 refused() { ! in_a python3 -c 'import socket; socket.create_connection(("10.0.1.1", 8000), 2)' 2>/dev/null; }

@@ -6,20 +6,6 @@
 need ping bird birdc
 zebra=/usr/lib/frr/zebra bgpd=/usr/lib/frr/bgpd
 [ -x "$zebra" ] && [ -x "$bgpd" ] || skip "FRR is not installed (frr)"
-L=shoal-l-$id
-cleanup_l() {
-  local pids
-  stop_router
-  if [ -e "/run/netns/$L" ]; then
-    pids=$(ip netns pids "$L" 2>/dev/null)
-    # shellcheck disable=SC2086
-    [ -z "$pids" ] || kill -9 $pids 2>/dev/null
-    ip netns del "$L"
-  fi
-  cleanup
-}
-trap cleanup_l EXIT
-in_l() { in_ns "$L" "$@"; }
 begin
 for host in "$A" "$B"; do
   ip netns exec "$host" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 || skip "the kernel has no IPv6"
@@ -30,8 +16,7 @@ ip -n "$A" -6 route add default via 2001:db8:1::1
 ip -n "$B" -6 route add default via 2001:db8:2::1
 ip -n "$A" addr add 198.51.100.1/32 dev lo
 ip -n "$A" addr add 2001:db8:51::1/128 dev lo nodad
-ip netns add "$L" || fail "cannot make a namespace"
-ip -n "$L" link set lo up
+beside
 expect "lcp-sync" ctl lcp lcp-sync on
 expect "lcp create" ctl lcp create host-va host-if e0 netns "$L"
 expect "lcp create" ctl lcp create host-vb host-if e1 netns "$L"

@@ -3,16 +3,8 @@
 # router does, in both families. Host a pings addresses behind host b, by one next hop, by a group, after a replacement.
 . "$(dirname "$0")/lib.sh"
 need ping
-L=shoal-l-$id
-cleanup_l() {
-  stop_router
-  [ ! -e "/run/netns/$L" ] || ip netns del "$L"
-  cleanup
-}
-trap cleanup_l EXIT
 begin
-ip netns add "$L" || fail "cannot make a namespace"
-ip -n "$L" link set lo up
+beside
 in_l() { ip -n "$L" "$@"; }
 in_l nexthop add id 999 blackhole 2>/dev/null || skip "the kernel has no next-hop objects"
 in_l nexthop del id 999

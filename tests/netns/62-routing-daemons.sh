@@ -9,19 +9,6 @@ frr=/usr/lib/frr
 for daemon in zebra ospfd ospf6d isisd bfdd bgpd; do
   [ -x "$frr/$daemon" ] || skip "FRR is not installed (frr)"
 done
-L=shoal-l-$id
-cleanup_l() {
-  local pids
-  stop_router
-  if [ -e "/run/netns/$L" ]; then
-    pids=$(ip netns pids "$L" 2>/dev/null)
-    # shellcheck disable=SC2086
-    [ -z "$pids" ] || kill -9 $pids 2>/dev/null
-    ip netns del "$L"
-  fi
-  cleanup
-}
-trap cleanup_l EXIT
 begin
 for host in "$A" "$B"; do
   ip netns exec "$host" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 net.ipv6.conf.lo.disable_ipv6=0 ||
@@ -36,8 +23,7 @@ ip -n "$B" addr add 198.51.102.1/32 dev lo
 ip -n "$B" addr add 2001:db8:a102::1/128 dev lo nodad
 # Routes are what the daemons learn, and nothing else.
 for host in "$A" "$B"; do ip -n "$host" route del default; done
-ip netns add "$L" || fail "cannot make a namespace"
-ip -n "$L" link set lo up
+beside
 expect "lcp-sync" ctl lcp lcp-sync on
 expect "osi-proto" ctl lcp osi-proto enable isis
 for port in va:e0:1 vb:e1:2; do

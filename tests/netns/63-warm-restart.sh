@@ -4,28 +4,13 @@
 # packets. A pair that is deleted is not kept, and a service that is stopped leaves nothing.
 . "$(dirname "$0")/lib.sh"
 need ping python3 bird birdc
-L=shoal-l-$id
-manager=
-cleanup_l() {
-  local pids
-  [ -z "$manager" ] || kill "$manager" 2>/dev/null
-  router=
-  if [ -e "/run/netns/$L" ]; then
-    pids=$(ip netns pids "$L" 2>/dev/null)
-    # shellcheck disable=SC2086
-    [ -z "$pids" ] || kill -9 $pids 2>/dev/null
-    ip netns del "$L"
-  fi
-  cleanup
-}
-trap cleanup_l EXIT
 hosts
-ip netns add "$L" || fail "cannot make a namespace"
-ip -n "$L" link set lo up
+beside
 mkdir -p "$work/run"
 ip netns exec "$R" python3 "$root/tests/netns/fd_store.py" "$work/notify" \
   "$SHOAL" unix { nodaemon nosyslog runtime-dir "$work/run" } configuration { directory "$work/lib" } linux-cp { lcp-sync } \
   >>"$work/shoal.log" 2>&1 &
+# What ends the manager ends the router.
 manager=$! router=$manager
 answers() { "$SHOALCTL" -s "$sock" show version; }
 await 10 answers || fail "the router does not answer"

@@ -5,22 +5,8 @@
 need python3 ping vtysh
 frr=/usr/lib/frr
 [ -x "$frr/zebra" ] && [ -x "$frr/pimd" ] || skip "FRR is not installed (frr)"
-L=shoal-l-$id
-cleanup_l() {
-  local pids
-  stop_router
-  if [ -e "/run/netns/$L" ]; then
-    pids=$(ip netns pids "$L" 2>/dev/null)
-    # shellcheck disable=SC2086
-    [ -z "$pids" ] || kill -9 $pids 2>/dev/null
-    ip netns del "$L"
-  fi
-  cleanup
-}
-trap cleanup_l EXIT
 begin linux-cp { lcp-sync }
-ip netns add "$L" || fail "cannot make a namespace"
-ip -n "$L" link set lo up
+beside
 ip netns exec "$L" test -e /proc/net/ip_mr_vif || skip "the kernel routes no multicast"
 expect "lcp create" ctl lcp create host-va host-if e0 netns "$L"
 expect "lcp create" ctl lcp create host-vb host-if e1 netns "$L"

@@ -17,6 +17,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 name=$(basename "$0" .sh)
 id=$$
 A=shoal-a-$id B=shoal-b-$id R=shoal-r-$id
+# For programs of Linux beside the router, which see images of its interfaces; tests that need it make it with `beside`.
+L=shoal-l-$id
 work=$(mktemp -d "${TMPDIR:-/tmp}/shoal-$name.XXXXXX")
 sock=$work/run/cli.sock
 router=
@@ -51,7 +53,7 @@ cleanup() {
   if [ -z "$ended" ]; then
     echo "FAIL $name: ended before it was done"
     echo "--- what still ran, and what it waited for"
-    for ns in "$A" "$B" "$R"; do
+    for ns in "$A" "$B" "$R" "$L"; do
       pids=$(ip netns pids "$ns" 2>/dev/null | paste -sd,)
       [ -z "$pids" ] || ps -ww -o pid,stat,etimes,wchan:24,args -p "$pids" | cut -c -160
     done
@@ -59,7 +61,7 @@ cleanup() {
   fi
   stop_router
   [ ${#helpers[@]} -eq 0 ] || kill "${helpers[@]}" 2>/dev/null
-  for ns in "$A" "$B" "$R"; do
+  for ns in "$A" "$B" "$R" "$L"; do
     [ -e "/run/netns/$ns" ] || continue
     pids=$(ip netns pids "$ns" 2>/dev/null)
     # shellcheck disable=SC2086
@@ -106,6 +108,13 @@ in_ns() { timeout "${PATIENCE:-30}" ip netns exec "$@"; }
 in_a() { in_ns "$A" "$@"; }
 in_b() { in_ns "$B" "$@"; }
 in_r() { in_ns "$R" "$@"; }
+in_l() { in_ns "$L" "$@"; }
+
+# beside: the namespace for programs beside the router.
+beside() {
+  ip netns add "$L" || fail "cannot make a namespace"
+  ip -n "$L" link set lo up
+}
 
 # running NAMESPACE PROGRAM...: the processes of these programs in a namespace, a process id a line.
 running() {

@@ -12,7 +12,6 @@ need python3 bird birdc
 here=$(dirname "$0")
 frr=/usr/lib/frr
 [ -x "$frr/zebra" ] && [ -x "$frr/bgpd" ] || skip "FRR is not installed (frr)"
-L=shoal-l-$id
 wipe() {
   local ns pids
   stop_router
@@ -106,8 +105,7 @@ round() {
       ip -n "$R" addr add "2001:db8:${host#*:}::1/64" dev "${host%:*}" nodad
     done
   else
-    ip netns add "$L"
-    ip -n "$L" link set lo up
+    beside
     start_router cpu { workers 1 } linux-cp { lcp-sync }
     attach va 10.0.1.1/24
     attach vb 10.0.2.1/24
