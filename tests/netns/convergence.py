@@ -105,12 +105,13 @@ def probe(source, sink, sample, csv, start):
     lost = [sent[n] - begun for n in range(settled) if not arrived[n]]
     first = next((sent[n] - begun for n in range(settled) if arrived[n]), None)
     with open(csv, "w") as out:
+        # A bin is as long as the sample takes, so that each prefix is in it once.
         bins = {}
         for n in range(settled):
-            at = int((sent[n] - begun) * 5)
+            at = int((sent[n] - begun) * RATE / SAMPLES)
             bins.setdefault(at, []).append(arrived[n])
         for at, seen in sorted(bins.items()):
-            print(f"{at / 5:.1f},{sum(seen) / len(seen):.4f}", file=out)
+            print(f"{at * SAMPLES / RATE:.1f},{sum(seen) / len(seen):.4f}", file=out)
     whole = now - begun <= GIVE_UP
     print(f"{first if first is not None else -1:.2f} {max(lost) if whole and lost else -1:.2f}")
 
