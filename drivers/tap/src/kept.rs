@@ -28,8 +28,9 @@ fn label(netns: Option<&NetnsRef>, name: &str) -> Option<String> {
     (label.len() <= LONGEST && label.bytes().all(fits)).then_some(label)
 }
 
-fn tell(state: &[NotifyState<'_>], label: &str) {
-    if let Err(error) = sd_notify::notify(state) {
+/// The service manager keeps an image no longer.
+fn release(label: &str) {
+    if let Err(error) = sd_notify::notify(&[NotifyState::FdStoreRemove, NotifyState::FdName(label)]) {
         tracing::warn!(%error, "the service manager does not hear of {label}");
     }
 }
@@ -55,7 +56,7 @@ impl KeptImages {
                 "the image {} of an earlier start goes: no interface has it",
                 label.trim_start_matches(PREFIX)
             );
-            tell(&[NotifyState::FdStoreRemove, NotifyState::FdName(&label)], &label);
+            release(&label);
         }
     }
 }
@@ -84,14 +85,14 @@ pub(crate) fn forget(tap: &Tap) {
     }
     tap.set_outlives(false);
     if let Some(label) = label(tap.netns(), tap.name()) {
-        tell(&[NotifyState::FdStoreRemove, NotifyState::FdName(&label)], &label);
+        release(&label);
     }
 }
 
 /// An image of an earlier process cannot be taken over: it makes room for a new one.
 pub(crate) fn discard(netns: Option<&NetnsRef>, name: &str) {
     if let Some(label) = label(netns, name) {
-        tell(&[NotifyState::FdStoreRemove, NotifyState::FdName(&label)], &label);
+        release(&label);
     }
     let there = netns.map(netns::open).transpose();
     let deleted = there.and_then(|netns| run_in(netns.as_ref(), || host::delete(host::ifindex(name)?)));

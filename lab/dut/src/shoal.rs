@@ -11,7 +11,7 @@ use crate::line::Line;
 use crate::program::{can_run, find, need};
 use crate::routes::{Route, extra};
 use crate::settings::Settings;
-use crate::shoal_config::{Attach, route, setup, startup};
+use crate::shoal_config::{Attach, forget, route, setup, startup};
 use crate::user_space::{Adapter, Ground};
 
 /// How long the router may take until its CLI answers.
@@ -124,11 +124,7 @@ impl Adapter for Shoal {
     }
 
     fn forget(&self, ground: &mut Ground) -> Option<Result<(), SetupError>> {
-        let words = match ground.scenario.forwarding {
-            Forwarding::Bridge => "clear l2fib",
-            Forwarding::Snat(_) => "clear nat44 ed sessions",
-            Forwarding::Route | Forwarding::CrossConnect => return None,
-        };
+        let words = forget(&ground.scenario.forwarding)?;
         Some(client(ground, words).and_then(|line| ground.stand.run_often(&line).map(drop)))
     }
 }

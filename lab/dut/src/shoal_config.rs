@@ -121,6 +121,15 @@ pub(crate) fn translation([left, right]: [&str; 2], Nat { first, last }: &Nat) -
     )
 }
 
+/// The command that makes it forget what it has learned of frames; nothing where it learns nothing.
+pub(crate) fn forget(forwarding: &Forwarding) -> Option<&'static str> {
+    match forwarding {
+        Forwarding::Bridge => Some("clear l2fib"),
+        Forwarding::Snat(_) => Some("clear nat44 ed sessions"),
+        Forwarding::Route | Forwarding::CrossConnect => None,
+    }
+}
+
 /// Commands for addresses, neighbours and the routes that frames take.
 fn layer3(attach: &Attach, scenario: &Scenario) -> String {
     let mut text = String::new();

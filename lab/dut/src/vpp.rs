@@ -10,7 +10,7 @@ use crate::line::Line;
 use crate::program::need;
 use crate::routes::{Route, extra};
 use crate::settings::Settings;
-use crate::shoal_config::route;
+use crate::shoal_config::{forget, route};
 use crate::user_space::{Adapter, Ground};
 use crate::vpp_config::{names, setup, startup};
 
@@ -90,11 +90,7 @@ impl Adapter for Vpp {
     }
 
     fn forget(&self, ground: &mut Ground) -> Option<Result<(), SetupError>> {
-        let words = match ground.scenario.forwarding {
-            Forwarding::Bridge => "clear l2fib",
-            Forwarding::Snat(_) => "clear nat44 ed sessions",
-            Forwarding::Route | Forwarding::CrossConnect => return None,
-        };
+        let words = forget(&ground.scenario.forwarding)?;
         let line = client(ground, words);
         Some(ground.stand.run_often(&line).map(drop))
     }
