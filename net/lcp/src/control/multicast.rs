@@ -36,7 +36,7 @@ impl MulticastRoutes {
 
     /// Those that it has not named.
     pub fn unseen(&mut self) -> Vec<MulticastKey> {
-        let seen = self.seen.take().unwrap_or_default();
+        let Some(seen) = self.seen.take() else { return Vec::new() };
         self.known.keys().filter(|key| !seen.contains(key)).copied().collect()
     }
 
