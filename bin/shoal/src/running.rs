@@ -87,6 +87,8 @@ fn no_module_takes_a_superpath_from_the_others() {
     for wanted in [
         shoal_superpaths::IP4,
         shoal_superpaths::IP,
+        shoal_superpaths::IP4_NAT44,
+        shoal_superpaths::IP_NAT44,
         shoal_superpaths::IP_FEATURES,
         shoal_superpaths::IP4_ONLY,
         shoal_superpaths::XCONNECT,

@@ -105,6 +105,12 @@ impl<K, V> Flow<'_, K, V> {
         self.entry.stamp.age(now)
     }
 
+    /// Whether it had a packet in this tick: then its age is 0, and nothing is to be written.
+    #[inline(always)]
+    pub fn is_touched(&self, now: Tick) -> bool {
+        self.entry.stamp.is_at(now)
+    }
+
     /// Names it, for later.
     #[inline(always)]
     pub fn handle(&self) -> Handle {

@@ -54,6 +54,12 @@ impl Stamp {
         Stamp::new(self.timeout(), now)
     }
 
+    /// Whether it is of this tick, as far as stamps tell ticks apart.
+    #[inline(always)]
+    pub(crate) fn is_at(self, now: Tick) -> bool {
+        ((now.0 as u32) << TIMEOUT_BITS ^ self.0) >> TIMEOUT_BITS == 0
+    }
+
     #[inline(always)]
     pub(crate) fn timeout(self) -> Timeout {
         Timeout::new(self.0 as u8)
@@ -206,6 +212,7 @@ mod tests {
                 let Some(then) = u64::checked_sub(now, back) else { continue };
                 let stamp = Stamp::new(Timeout::new(9), Tick(then));
                 assert_eq!((stamp.tick(Tick(now)), stamp.timeout().number()), (then, 9), "{now} - {back}");
+                assert_eq!(stamp.is_at(Tick(now)), back == 0, "{now} - {back}");
             }
             for ahead in [1, 1000, (1 << 24) - 1] {
                 assert_eq!(Stamp::new(Timeout::new(0), Tick(now + ahead)).tick(Tick(now)), now + ahead);

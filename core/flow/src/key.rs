@@ -76,6 +76,12 @@ impl Ip4Flow {
         Ip4Flow([addresses, rest(src.1, dst.1, protocol, table)])
     }
 
+    /// The same from the words of a packet's headers: both addresses, the source's in the upper half, and both ports alike.
+    #[inline(always)]
+    pub const fn of_words(addresses: u64, ports: u32, protocol: u8, table: TableId) -> Self {
+        Ip4Flow([addresses, (ports as u64) << 32 | (protocol as u64) << 24 | table.0 as u64])
+    }
+
     /// Address and port of the source.
     pub const fn source(&self) -> (Ipv4Addr, u16) {
         let [addresses, rest] = self.0;
@@ -199,6 +205,7 @@ mod tests {
         let key = Ip4Flow::new(src, dst, 6, table);
         assert_eq!((key.source(), key.destination(), key.protocol(), key.table()), (src, dst, 6, table));
         assert_eq!(key.reversed(), Ip4Flow::new(dst, src, 6, table));
+        assert_eq!(key, Ip4Flow::of_words(0x0a01_0203_c000_0209, 0xfffe_01bb, 6, table));
         let (src, dst) = (("2001:db8::1".parse().unwrap(), 1), ("fe80::ffff".parse().unwrap(), 0xffff));
         let key = Ip6Flow::new(src, dst, 255, table);
         assert_eq!((key.source(), key.destination(), key.protocol(), key.table()), (src, dst, 255, table));

@@ -57,6 +57,8 @@ const ORDER: &[&str] = &[
     GENERATION,
     "ip4-superpath",
     "ip-superpath",
+    "ip4-nat44-superpath",
+    "ip-nat44-superpath",
     "ip-feature-superpath",
     "l2-xconnect-superpath",
     "l2-bridge-superpath",

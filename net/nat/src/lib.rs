@@ -27,7 +27,7 @@ pub use rewrite::{Rewrite, Sum};
 pub use shards::Shards;
 pub use sides::{Side, Sides};
 pub use timeouts::Timeouts;
-pub use tuple::{Kind, ParsedPacket, Tuple};
+pub use tuple::{Kind, ParsedPacket, PortPacket, Tuple};
 
 #[cfg(test)]
 mod tests;

@@ -73,6 +73,14 @@ impl Rewrite {
         if kind == Kind::Query { self.write_query(transport) } else { Some(()) }
     }
 
+    /// As [`Self::write`], of a packet that [`PortPacket::read`](crate::PortPacket::read) has read.
+    #[inline(always)]
+    pub fn write_port_packet(&self, bytes: &mut [u8], is_tcp: bool, sum: Sum) -> Option<()> {
+        let (ip, transport) = bytes.split_first_chunk_mut()?;
+        self.write_ip(ip);
+        if is_tcp { self.write_tcp(transport, sum) } else { self.write_udp(transport, sum) }
+    }
+
     #[inline(always)]
     fn write_ports(&self, bytes: &mut [u8]) -> Option<()> {
         let ports: &mut [u8; 4] = bytes.first_chunk_mut()?;

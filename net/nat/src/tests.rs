@@ -2,7 +2,7 @@
 
 use crate::icmp::Quoted;
 use crate::tuple::{ICMP, TCP, UDP};
-use crate::{Delta, Kind, ParsedPacket, Rewrite, Shards, Sum, Tuple, mss};
+use crate::{Delta, Kind, ParsedPacket, PortPacket, Rewrite, Shards, Sum, Tuple, mss};
 use shoal_wire::checksum;
 
 /// Numbers that are the same in each run.
@@ -64,6 +64,48 @@ fn packet(tuple: Tuple, protocol: u8, payload: &[u8], with_sum: bool) -> Vec<u8>
 fn query(mut tuple: Tuple) -> Tuple {
     tuple.dport = tuple.sport;
     tuple
+}
+
+/// Both ways to read and to write a packet with ports agree, and the short one reads no other.
+#[test]
+fn a_packet_with_ports_is_read_and_written_as_any_other() {
+    let mut rng = Rng(11);
+    let mut read = [0; 2];
+    for _ in 0..20_000 {
+        let draw = rng.next();
+        let protocol = [TCP, UDP, ICMP, 47][draw as usize % 4];
+        let mut bytes = packet(rng.tuple(), protocol, &[0; 9], draw & 16 != 0);
+        match draw >> 8 & 7 {
+            0 => bytes.truncate((draw >> 16) as usize % bytes.len()),
+            1 => bytes[0] = (draw >> 16) as u8,
+            2 => bytes[6..8].copy_from_slice(&((draw >> 16) as u16).to_be_bytes()),
+            _ => {}
+        }
+        let whole = ParsedPacket::read(&bytes);
+        let Some(short) = PortPacket::read(&bytes) else {
+            let is_ordinary = |seen: ParsedPacket| {
+                matches!(seen.kind, Kind::Tcp | Kind::Udp) && !seen.fragment && seen.header == 20
+            };
+            // The short way asks for eight bytes of the transport header.
+            assert!(bytes.len() < 28 || bytes[0] != 0x45 || whole.is_none_or(|seen| !is_ordinary(seen)));
+            continue;
+        };
+        let seen = whole.unwrap();
+        let Tuple { src, dst, sport, dport } = seen.tuple;
+        assert_eq!(short.addresses, u64::from(src) << 32 | u64::from(dst));
+        assert_eq!(short.ports, u32::from(sport) << 16 | u32::from(dport));
+        assert_eq!((short.kind(), short.protocol(), short.flags), (seen.kind, seen.protocol, seen.flags));
+        assert!(!seen.fragment && seen.first && seen.header == 20);
+        let rewrite = Rewrite::new(seen.tuple, rng.tuple(), protocol);
+        for sum in [Sum::Whole, Sum::Pseudo] {
+            let (mut one, mut other) = (bytes.clone(), bytes.clone());
+            let written = rewrite.write(&mut one, 20, seen.kind, true, sum);
+            assert_eq!(rewrite.write_port_packet(&mut other, short.is_tcp, sum), written);
+            assert_eq!(one, other);
+        }
+        read[usize::from(short.is_tcp)] += 1;
+    }
+    assert!(read.iter().all(|n| *n > 2000), "{read:?}");
 }
 
 #[test]

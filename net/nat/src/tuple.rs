@@ -78,6 +78,59 @@ pub struct ParsedPacket {
     pub flags: u8,
 }
 
+/// TCP or UDP with its ports, in an IPv4 packet without options that is no fragment: what nearly all packets are, read at
+/// once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortPacket {
+    /// Source and destination address, as they stand in the header.
+    pub addresses: u64,
+    /// Source and destination port, as they stand in the header.
+    pub ports: u32,
+    /// Whether it is TCP. If not it is UDP.
+    pub is_tcp: bool,
+    /// TCP's flags; 0 of UDP.
+    pub flags: u8,
+    /// Time to live.
+    pub ttl: u8,
+}
+
+impl PortPacket {
+    /// Bytes of the IP header and the ports' part of UDP.
+    const LEN: usize = 28;
+    /// Version 4, a header of 20 bytes.
+    const NO_OPTIONS: u8 = 0x45;
+    /// Where TCP's flags are.
+    const FLAGS: usize = 33;
+
+    /// Reads a packet; `None` if it is anything else, or cut short.
+    #[inline(always)]
+    pub fn read(bytes: &[u8]) -> Option<PortPacket> {
+        let ip: &[u8; Self::LEN] = bytes.first_chunk()?;
+        let is_whole = (u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff) == 0;
+        let protocol = ip[9];
+        let is_tcp = protocol == TCP;
+        if ip[0] != Self::NO_OPTIONS || !is_whole || !(is_tcp || protocol == UDP) {
+            return None;
+        }
+        let addresses = u64::from_be_bytes([ip[12], ip[13], ip[14], ip[15], ip[16], ip[17], ip[18], ip[19]]);
+        let ports = u32::from_be_bytes([ip[20], ip[21], ip[22], ip[23]]);
+        let flags = if is_tcp { *bytes.get(Self::FLAGS)? } else { 0 };
+        Some(PortPacket { addresses, ports, is_tcp, flags, ttl: ip[8] })
+    }
+
+    /// Its protocol.
+    #[inline(always)]
+    pub const fn protocol(&self) -> u8 {
+        if self.is_tcp { TCP } else { UDP }
+    }
+
+    /// What it is.
+    #[inline(always)]
+    pub const fn kind(&self) -> Kind {
+        if self.is_tcp { Kind::Tcp } else { Kind::Udp }
+    }
+}
+
 /// Whether an ICMP type is a query that is translated by its identifier, or the answer to one (RFC 5508, 3.1: echo is a must).
 pub const fn is_query(kind: u8) -> bool {
     matches!(kind, 0 | 8)

@@ -84,6 +84,12 @@ pub trait Family: Copy + Send + Sync + 'static {
     /// What the transport header of a packet says that is no fragment or the first; `None` when it is not all there.
     fn l4(pkt: &Packet<'_>) -> Option<Words>;
 
+    /// Whether a packet that is no fragment surely has all of its transport header, and right behind its own. `false` is no
+    /// answer: [`Self::l4`] has it.
+    fn has_transport(_: &Packet<'_>) -> bool {
+        false
+    }
+
     /// Makes the header of the first fragment that of the whole, with `len` bytes behind it; `None` when there is no
     /// such packet.
     fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()>;
@@ -264,6 +270,17 @@ impl Family for Ip4 {
         let (protocol, header) = (ip.protocol(), ip.header_len());
         let total = usize::from(ip.total_length()).min(pkt.segment_len());
         Words::read(protocol, pkt.data().get(header..total)?)
+    }
+
+    #[inline(always)]
+    fn has_transport(pkt: &Packet<'_>) -> bool {
+        // Up to TCP's flags, which is more than is read of any other.
+        const LEAST: usize = Ip4Header::LEN + 14;
+        pkt.segment_len() >= LEAST
+            && pkt.header::<Ip4Header>().is_some_and(|ip| {
+                ip.version_ihl() == Ip4Header::VERSION_IHL_NO_OPTIONS
+                    && usize::from(ip.total_length()) >= LEAST
+            })
     }
 
     fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()> {

@@ -5,6 +5,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// What shallow virtual reassembly leaves in packets for the features behind it, in a slot of its own:
 /// [`Reassembly::words`](crate::Reassembly::words) is the key.
+///
+/// They are for fragments. A whole packet says all of it itself: on a superpath its words may be zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct L4 {

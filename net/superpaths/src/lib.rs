@@ -8,7 +8,8 @@
 //! |---|---|---|
 //! | `ip4-superpath` | Ethernet interfaces with IPv4 only | no feature |
 //! | `ip-superpath` | Ethernet interfaces with IPv6, or both | no feature |
-//! | `ip-feature-superpath` | the same, with features | reverse path forwarding, MSS clamping, policy routing, limits of sources |
+//! | `ip4-nat44-superpath`, `ip-nat44-superpath` | the same as these two, where packets are translated | NAT44-ED |
+//! | `ip-feature-superpath` | Ethernet interfaces with features | the same, reverse path forwarding, MSS clamping, policy routing, limits of sources |
 //! | `l2-xconnect-superpath` | cross-connected interfaces, also with tags that are rewritten | no feature |
 //! | `l2-bridge-superpath` | members of bridges, frames between known stations | no feature |
 //! | `ip4-only-superpath`, `ip6-only-superpath` | interfaces without a link header | the same features |
@@ -48,6 +49,18 @@ pub const IP: Superpath = Superpath {
     medium: Medium::Ethernet,
     serves: &[IfFlags::IP4, IfFlags::IP6],
     cost: 31,
+};
+
+/// IPv4 on Ethernet interfaces where NAT44-ED is the only feature.
+pub const IP4_NAT44: Superpath =
+    Superpath { name: "ip4-nat44-superpath", medium: Medium::Ethernet, serves: &[IfFlags::IP4], cost: 35 };
+
+/// Both families on such interfaces.
+pub const IP_NAT44: Superpath = Superpath {
+    name: "ip-nat44-superpath",
+    medium: Medium::Ethernet,
+    serves: &[IfFlags::IP4, IfFlags::IP6],
+    cost: 36,
 };
 
 /// Both families on Ethernet interfaces with features.
@@ -102,6 +115,12 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     }
     if let (Some(ip4), Some(ip6)) = (parts.ip4()?, parts.ip6()?) {
         offer(IP, interfaces.add_superpath(IP, Split(ethernet(), ip4, ip6)));
+    }
+    if let Some(ip4) = parts.ip4_translated()? {
+        offer(IP4_NAT44, interfaces.add_superpath(IP4_NAT44, Line(Chained(ethernet(), ip4))));
+    }
+    if let (Some(ip4), Some(ip6)) = (parts.ip4_translated()?, parts.ip6()?) {
+        offer(IP_NAT44, interfaces.add_superpath(IP_NAT44, Split(ethernet(), ip4, ip6)));
     }
     if let (Some(ip4), Some(ip6)) = (parts.ip4_with_features()?, parts.ip6_with_features()?) {
         offer(IP_FEATURES, interfaces.add_superpath(IP_FEATURES, Split(ethernet(), ip4, ip6)));

@@ -72,6 +72,16 @@ impl Parts {
         Ok(Some(Open::new(Arc::clone(&ip.input), forward)))
     }
 
+    /// IPv4 that NAT44-ED translates, without other features; `None` if that is no part of this router.
+    pub(crate) fn ip4_translated(&self) -> Result<Option<impl Link + use<>>, InitError> {
+        let (Some(ip), Some(sv), Some(nat44)) = (&self.ip4, &self.sv, &self.nat44) else { return Ok(None) };
+        let Some(output) = self.output()? else { return Ok(None) };
+        let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), (), output);
+        let both = (Arc::clone(&nat44.in2out), Arc::clone(&nat44.out2in));
+        let features = Stage::new(Some(Arc::clone(&sv.ip4)), FlowStage::new(Some(both), forward));
+        Ok(Some(Open::new(Arc::clone(&ip.input), features)))
+    }
+
     /// IPv4 with features, in the order of their arcs. Of those that are no part of this router no stage is ever run.
     pub(crate) fn ip4_with_features(&self) -> Result<Option<impl Link + use<>>, InitError> {
         let (Some(ip), Some(output)) = (&self.ip4, self.output()?) else { return Ok(None) };

@@ -3,14 +3,16 @@
 
 use std::net::Ipv4Addr;
 
+use shoal_fib::Family;
 use shoal_icmp::Icmp;
 use shoal_icmp::limiter::Rate;
 use shoal_ip4::Ip4;
 use shoal_nat44_ed::sessions::Record;
 use shoal_nat44_ed::{Enable, Nat44, Purpose, Side};
 use shoal_neighbor::table::{FibEntry, Origin};
-use shoal_superpaths::IP_FEATURES;
+use shoal_superpaths::{IP_FEATURES, IP4_NAT44};
 use shoal_testkit::{InjectedPacket, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
+use shoal_urpf::{Direction, Mode, Setting, Urpf};
 use shoal_wire::packet::Fragment;
 use shoal_wire::{MacAddress, TcpFlags};
 
@@ -34,7 +36,16 @@ fn address(network: usize, host: usize) -> Ipv4Addr {
     format!("{}.{host}", NETWORKS[network]).parse().unwrap()
 }
 
+/// Hosts' sources are checked, too: NAT is not the only feature.
+fn checked_world(superpath: bool) -> Twin {
+    make(superpath, true)
+}
+
 fn world(superpath: bool) -> Twin {
+    make(superpath, false)
+}
+
+fn make(superpath: bool, checked: bool) -> Twin {
     let mut modules = STACK.to_vec();
     modules.extend([&shoal_reassembly::MODULE, &shoal_rule::MODULE, &shoal_urpf::MODULE]);
     modules.extend([&shoal_syslog::MODULE, &shoal_ipfix::MODULE, &shoal_nat44_ed::MODULE]);
@@ -58,6 +69,11 @@ fn world(superpath: bool) -> Twin {
     }
     let shared = SHARED.parse().unwrap();
     nat.add_addresses((shared, shared), Purpose::Pool, None).unwrap();
+    for port in ports.iter().take(if checked { 3 } else { 0 }) {
+        let (interface, family, direction) = (port.index(), Family::Ip4, Direction::Rx);
+        let setting = Setting { interface, family, direction, mode: Mode::Loose, table: None };
+        router.get::<Urpf>().set(setting).unwrap();
+    }
     router.interfaces().enable_superpath(superpath).unwrap();
     // What hosts say of themselves when they come up, at random moments.
     router.advance(std::time::Duration::from_secs(3));
@@ -157,10 +173,19 @@ fn both([known, decided]: &[Vec<u64>; 2]) -> Vec<u64> {
 
 #[test]
 fn random_packets_are_translated_on_a_superpath_as_from_node_to_node() {
+    translates_as_from_node_to_node(&TWINS, IP4_NAT44.name);
+}
+
+#[test]
+fn random_packets_are_translated_on_a_superpath_with_other_features_as_from_node_to_node() {
+    translates_as_from_node_to_node(&Twins { make: checked_world, ..TWINS }, IP_FEATURES.name);
+}
+
+fn translates_as_from_node_to_node(twins: &Twins, superpath: &str) {
     let seed = Rng::seed(20_261_126);
     let (mut on_chain, mut passed, mut fast) = (0, 0, 0);
     for n in 0..8 {
-        let (plain, fused) = TWINS.run(seed + n, 60);
+        let (plain, fused) = twins.run(seed + n, 60);
         assert_eq!(both(&translated(&plain.router)), both(&translated(&fused.router)));
         let sessions = |twin: &Twin| {
             let all = twin.router.get::<Nat44>().sessions(|_| true).unwrap();
@@ -171,7 +196,7 @@ fn random_packets_are_translated_on_a_superpath_as_from_node_to_node() {
                 .collect::<std::collections::BTreeSet<_>>()
         };
         assert_eq!(sessions(&plain), sessions(&fused));
-        on_chain += fused.vectors(IP_FEATURES.name);
+        on_chain += fused.vectors(superpath);
         passed += fused.vectors("nat44-ed-in2out") + fused.vectors("nat44-ed-out2in");
         let [known, _] = translated(&fused.router);
         fast += known.iter().sum::<u64>();
@@ -185,8 +210,8 @@ fn random_packets_are_translated_on_a_superpath_as_from_node_to_node() {
 fn packets_of_a_known_session_pass_no_node_of_nat() {
     let Twin { mut router, ports, .. } = world(true);
     let taken = |port: &Port| router.interfaces().superpath_of(port.index()).unwrap().taken;
-    assert_eq!(taken(&ports[0]), Some(IP_FEATURES.name));
-    assert_eq!(taken(&ports[WORLD]), Some(IP_FEATURES.name));
+    assert_eq!(taken(&ports[0]), Some(IP4_NAT44.name));
+    assert_eq!(taken(&ports[WORLD]), Some(IP4_NAT44.name));
     let (host, far, shared) = (address(0, 2), address(WORLD, 2), SHARED.parse::<Ipv4Addr>().unwrap());
     let out = PacketBuilder::ethernet(station(0), ports[0].mac()).ip4(host, far).udp(2020, 53).build();
     let back =
@@ -196,7 +221,7 @@ fn packets_of_a_known_session_pass_no_node_of_nat() {
         router.graph().graph_counters().vectors.sum(node.number() as usize)
     };
     let all = |router: &Router| {
-        ["nat44-ed-in2out", "nat44-ed-out2in", IP_FEATURES.name].map(|name| vectors(router, name))
+        ["nat44-ed-in2out", "nat44-ed-out2in", IP4_NAT44.name].map(|name| vectors(router, name))
     };
     router.send(&ports[0], &out);
     ports[WORLD].received();

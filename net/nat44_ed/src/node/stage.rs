@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use shoal_buffer::{Packet, SwIfIndex};
-use shoal_flow::{Flow, Ip4Flow, TableId};
+use shoal_flow::{Flow, Handle, Ip4Flow, TableId};
+use shoal_graph::clock::Time;
 use shoal_graph::superpath::{FlowOptional, Pass, StatefulOptional, WithState};
 use shoal_graph::{Cx, StatefulStagedNode};
 use shoal_infra::Guard;
-use shoal_nat::{Kind, ParsedPacket};
+use shoal_nat::{Kind, ParsedPacket, PortPacket, Sum};
 
 use super::fast::Fast;
 use super::next::{IN2OUT, OUT2IN};
@@ -66,8 +67,11 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
 
     #[inline(always)]
     fn query(pkt: &Packet<'_>, offset: usize) -> Query {
-        let seen = pkt.data().get(offset..).and_then(ParsedPacket::read).filter(|seen| !seen.fragment);
-        seen.and_then(|seen| key_of(&seen, 0)).map_or_else(Query::default, Query::of)
+        let Some(bytes) = pkt.data().get(offset..) else { return Query::default() };
+        match PortPacket::read(bytes) {
+            Some(seen) => Query::of(flow_of(&seen, 0)),
+            None => query_of_other(bytes),
+        }
     }
 
     #[inline(always)]
@@ -89,38 +93,127 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass {
+        let Some(seen) = PortPacket::read(pkt.data()) else {
+            return self.follow_other(sessions, config, query, pkt.reborrow(), &cx.aside());
+        };
+        let Some(table) = sessions.table() else { return Pass::Leave };
+        let Some(mut flow) = find(table, query, flow_of(&seen, self.table(pkt))) else { return Pass::Leave };
+        let (now, marks, state) = (tick(cx.now()), flow.value().marks, flow.value().state);
+        if marks.has(ASIDE | Marks::OUTPUT) {
+            if marks.waits_for_output() {
+                return Pass::On;
+            }
+            if marks.has(ASIDE) {
+                return Pass::Leave;
+            }
+        }
+        if seen.ttl <= 1 {
+            return Pass::Leave;
+        }
+        if !flow.is_touched(now) {
+            if flow.age(now) >= ticks_of(&config.timeouts, state.timeout()) {
+                return Pass::Leave;
+            }
+            flow.touch(now);
+        }
+        let (handle, way) = (flow.handle(), flow.value_mut());
+        way.count(pkt.len());
+        let (rewrite, sum) = (way.rewrite(), Sum::of(pkt));
+        if rewrite.write_port_packet(pkt.data_mut(), seen.is_tcp, sum).is_none() {
+            return Pass::Leave;
+        }
+        if seen.is_tcp && (seen.flags & SYN != 0 || state.is_moved_by(seen.flags)) {
+            moved(sessions, config, (handle, seen.flags), pkt.reborrow(), cx.now());
+        }
+        self.count(seen.kind(), pkt, cx);
+        if rewrite.to.dst == seen.addresses as u32 { Pass::On } else { Pass::Redirected }
+    }
+}
+
+impl<const WAY: u8> Fast<WAY> {
+    /// Packets without ports, with IP options, and fragments.
+    #[inline(never)]
+    fn follow_other(
+        &self,
+        sessions: &mut Sessions,
+        config: &Config,
+        query: Option<&Query>,
+        mut pkt: Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Pass {
         let Some(seen) = ParsedPacket::read(pkt.data()).filter(|seen| !seen.fragment) else {
             return Pass::Leave;
         };
-        let Some(key) = key_of(&seen, self.table(pkt)) else { return Pass::Leave };
+        let Some(key) = key_of(&seen, self.table(&pkt)) else { return Pass::Leave };
         let Some(table) = sessions.table() else { return Pass::Leave };
-        let found = match query.filter(|query| *query.key() == key) {
-            Some(query) => table.find(query),
-            None => find_alone(table, key),
-        };
-        let Some(mut flow) = found else { return Pass::Leave };
+        let Some(mut flow) = find(table, query, key) else { return Pass::Leave };
         let (now, way) = (tick(cx.now()), *flow.value());
         if way.marks.waits_for_output() {
             return Pass::On;
         }
         let ended = flow.age(now) >= ticks_of(&config.timeouts, way.timeout());
-        if ended || way.marks.has(ASIDE) || is_expiring(pkt) {
+        if ended || way.marks.has(ASIDE) || is_expiring(&pkt) {
             return Pass::Leave;
         }
         flow.touch(now);
         let handle = flow.handle();
-        if rewrite(flow.value_mut(), &seen, pkt, 0).is_none() {
+        if rewrite(flow.value_mut(), &seen, &mut pkt, 0).is_none() {
             return Pass::Leave;
         }
-        // Not left to the node: the packets behind it would overtake it.
         if seen.kind == Kind::Tcp && (seen.flags & SYN != 0 || way.state.is_moved_by(seen.flags)) {
-            clamp(config.mss, &seen, pkt, 0);
-            sessions.tcp(handle, seen.flags, cx.now());
+            moved(sessions, config, (handle, seen.flags), pkt.reborrow(), cx.now());
         }
+        self.count(seen.kind, &pkt, cx);
+        if way.to().dst == seen.tuple.dst { Pass::On } else { Pass::Redirected }
+    }
+
+    #[inline(always)]
+    fn count(&self, kind: Kind, pkt: &Packet<'_>, cx: &Cx<'_, Self>) {
         let [in2out, out2in] = &self.shared.counters.fast;
         let counter = if WAY == IN2OUT { in2out } else { out2in };
-        counter.add(seen.kind, cx.thread(), pkt.rx());
-        if way.to().dst == seen.tuple.dst { Pass::On } else { Pass::Redirected }
+        counter.add(kind, cx.thread(), pkt.rx());
+    }
+}
+
+/// The key of a packet with ports.
+#[inline(always)]
+fn flow_of(seen: &PortPacket, table: u32) -> Ip4Flow {
+    let table = TableId::new(table).unwrap_or_default();
+    Ip4Flow::of_words(seen.addresses, seen.ports, seen.protocol(), table)
+}
+
+/// What is looked for, of a packet that [`PortPacket`] does not read.
+#[inline(never)]
+fn query_of_other(bytes: &[u8]) -> Query {
+    let seen = ParsedPacket::read(bytes).filter(|seen| !seen.fragment);
+    seen.and_then(|seen| key_of(&seen, 0)).map_or_else(Query::default, Query::of)
+}
+
+/// A segment that may move the state of its connection. The node does not see to it: packets behind it would overtake it.
+#[cold]
+fn moved(
+    sessions: &mut Sessions,
+    config: &Config,
+    (handle, flags): (Handle, u8),
+    mut pkt: Packet<'_>,
+    now: Time,
+) {
+    if let Some(seen) = ParsedPacket::read(pkt.data()) {
+        clamp(config.mss, &seen, &mut pkt, 0);
+    }
+    sessions.tcp(handle, flags, now);
+}
+
+/// The flow of a key, by a look-up that was done ahead if it was for that key.
+#[inline(always)]
+fn find<'t>(
+    table: &'t mut Table,
+    query: Option<&Query>,
+    key: Ip4Flow,
+) -> Option<Flow<'t, Ip4Flow, SessionDirection>> {
+    match query.filter(|query| *query.key() == key) {
+        Some(query) => table.find(query),
+        None => find_alone(table, key),
     }
 }
 

@@ -47,7 +47,8 @@ impl<F, const OUTPUT: bool> SvFeature<F, OUTPUT> {
     }
 }
 
-/// On a fused path, packets that are no fragments learn what their own transport header says; the node sees to the others.
+/// On a fused path, packets that are no fragments pass; the node sees to the others. One that says all by itself learns only
+/// that it is none.
 impl<F: Family> Optional for SvFeature<F, false> {
     const NAME: &'static str = <Self as PacketNode>::NAME;
     type Facts<'g> = ();
@@ -59,7 +60,8 @@ impl<F: Family> Optional for SvFeature<F, false> {
         if F::is_fragment(pkt) {
             return Pass::Leave;
         }
-        let Some(words) = F::l4(pkt) else { return Pass::Leave };
+        let words = if F::has_transport(pkt) { Some(Words::default()) } else { F::l4(pkt) };
+        let Some(words) = words else { return Pass::Leave };
         words.put(self.words.get_mut(pkt));
         Pass::On
     }
