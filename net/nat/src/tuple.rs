@@ -106,7 +106,7 @@ impl PortPacket {
     #[inline(always)]
     pub fn read(bytes: &[u8]) -> Option<PortPacket> {
         let ip: &[u8; Self::LEN] = bytes.first_chunk()?;
-        let is_whole = (u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff) == 0;
+        let is_whole = [ip[6] & 0x3f, ip[7]] == [0; 2];
         let protocol = ip[9];
         let is_tcp = protocol == TCP;
         if ip[0] != Self::NO_OPTIONS || !is_whole || !(is_tcp || protocol == UDP) {
