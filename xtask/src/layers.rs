@@ -37,6 +37,7 @@ const STACK: &[&str] = &[
     "translate46",
     "datagram",
     "lcp",
+    "bfd",
     "syslog",
     "ipfix",
 ];

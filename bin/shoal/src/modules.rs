@@ -57,6 +57,7 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_lcp::MODULE),
     (Core, &shoal_fpm::MODULE),
     (Core, &shoal_bfd::MODULE),
+    (Core, &shoal_bfd_dataplane::MODULE),
     (Core, &shoal_syslog::MODULE),
     (Core, &shoal_ipfix::MODULE),
     (Core, &shoal_rule::MODULE),

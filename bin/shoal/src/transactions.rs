@@ -50,6 +50,7 @@ const MORE: &[&str] = &[
 /// Forms whose lines need devices, other modules or a daemon. `tests/netns/61-transactions.sh` commits those of devices and takes
 /// them back.
 const ELSEWHERE: &[&str] = &[
+    "bfd dataplane",
     "create host-interface",
     "create interface af_xdp",
     "create interface memif",

@@ -1,6 +1,6 @@
 //! TAPs that features ask for: see [`shoal_interface::HostPorts`].
 
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
 use netlink_packet_route::link::LinkAttribute;
 use shoal_interface::{HostEventHandler, HostLayer, HostListener, HostPort, HostPorts, SwIfIndex};
@@ -70,6 +70,11 @@ impl HostPorts for Taps {
         netns::run_in(Some(&netns), bind).map_err(|e| e.to_string())
     }
 
+    fn connect_tcp(&self, netns: &str, at: SocketAddr) -> Result<TcpStream, String> {
+        let netns = netns::open(&NetnsRef::Name(netns.to_owned())).map_err(|e| e.to_string())?;
+        netns::run_in(Some(&netns), || begin_to_connect(at)).map_err(|e| e.to_string())
+    }
+
     fn set_mtu(&self, interface: SwIfIndex, mtu: u16) -> Result<(), String> {
         self.change(interface, |index| host::set(index, LinkAttribute::Mtu(mtu.into())))
     }
@@ -86,5 +91,18 @@ impl HostPorts for Taps {
     ) -> Result<(), String> {
         let change = if present { host::add_address } else { host::del_address };
         self.change(interface, |index| change(index, Address { addr, prefix_len }))
+    }
+}
+
+/// A socket that does not block, on its way to an address.
+fn begin_to_connect(at: SocketAddr) -> Result<TcpStream, Error> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)
+        .map_err(|e| Error::os("socket")(e.into()))?;
+    match rustix::net::connect(&socket, &at) {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(socket.into()),
+        Err(e) => Err(Error::os("connect")(e.into())),
     }
 }

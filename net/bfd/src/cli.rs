@@ -260,7 +260,7 @@ struct SessionRow {
 
 impl SessionRow {
     fn of(interfaces: &Interfaces, info: &SessionInfo, now: u64) -> SessionRow {
-        let SessionInfo { index, key, session, counts } = info;
+        let SessionInfo { index, key, session, counts, .. } = info;
         let [rx, tx, echo_rx, echo_tx] = counts.map(|(packets, _)| packets);
         let ago = |at: Option<u64>| at.map(|at| now.saturating_sub(at) as f64 / 1e9);
         let interface = match key.hop {

@@ -65,6 +65,8 @@ pub struct SessionInfo {
     pub session: Session,
     /// Packets and bytes: received, sent, echo packets received and sent.
     pub counts: [(u64, u64); 4],
+    /// A daemon asked for it: it is no configuration.
+    pub is_offloaded: bool,
 }
 
 /// From where echo packets seem to come.
@@ -81,6 +83,7 @@ pub struct EchoSource {
 struct Entry {
     key: SessionKey,
     session: Session,
+    is_offloaded: bool,
     /// By which its packets go to a neighbour whatever the forwarding table says.
     probe: Option<AdjIndex>,
 }
@@ -279,6 +282,25 @@ impl Bfd {
         parameters: Parameters,
         auth: Option<(u32, u8)>,
     ) -> Result<u32, BfdError> {
+        self.make(key, parameters, auth, None)
+    }
+
+    /// The same for a daemon, whose number of the session is that on the wire, if it is free. The session is not saved with the
+    /// configuration.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub fn offload(&self, key: SessionKey, parameters: Parameters, discr: u32) -> Result<u32, BfdError> {
+        self.make(key, parameters, None, Some(discr))
+    }
+
+    fn make(
+        &self,
+        key: SessionKey,
+        parameters: Parameters,
+        auth: Option<(u32, u8)>,
+        wanted: Option<u32>,
+    ) -> Result<u32, BfdError> {
         Self::check_parameters(parameters)?;
         self.check(key)?;
         if self.sessions.borrow().by_key.contains_key(&key) {
@@ -291,11 +313,10 @@ impl Bfd {
         if key.hop == Hop::Multi {
             self.enable_multi_hop();
         }
-        let discr = loop {
-            let discr = fastrand::u32(..);
-            if discr != 0 && !self.sessions.borrow().by_discr.contains_key(&discr) {
-                break discr;
-            }
+        let is_free = |discr: u32| discr != 0 && !self.sessions.borrow().by_discr.contains_key(&discr);
+        let random = || std::iter::repeat_with(|| fastrand::u32(..)).find(|discr| is_free(*discr));
+        let Some(discr) = wanted.filter(|discr| is_free(*discr)).or_else(random) else {
+            return Err(BfdError::TooMany(MOST));
         };
         let now = self.now();
         let mut session = Session::new(discr, parameters, auth, fastrand::u32(..), now);
@@ -309,7 +330,8 @@ impl Bfd {
             let mut sessions = self.sessions.borrow_mut();
             let used = sessions.all.keys().zip(0..).find(|(index, at)| **index != *at).map(|(_, at)| at);
             let index = used.unwrap_or(sessions.all.len() as u32);
-            sessions.all.insert(index, Entry { key, session, probe });
+            let is_offloaded = wanted.is_some();
+            sessions.all.insert(index, Entry { key, session, is_offloaded, probe });
             sessions.by_key.insert(key, index);
             sessions.by_discr.insert(discr, index);
             index
@@ -517,17 +539,25 @@ impl Bfd {
 
     /// All sessions.
     pub fn list(&self) -> Vec<SessionInfo> {
-        let info = |(index, entry): (&u32, &Entry)| {
-            let at = *index as usize;
-            let counts = [&self.counts.rx, &self.counts.tx, &self.counts.echo_rx, &self.counts.echo_tx];
-            SessionInfo {
-                index: *index,
-                key: entry.key,
-                session: entry.session.clone(),
-                counts: counts.map(|counter| counter.sum(at)),
-            }
-        };
-        self.sessions.borrow().all.iter().map(info).collect()
+        self.sessions.borrow().all.iter().map(|(index, entry)| self.info_of(*index, entry)).collect()
+    }
+
+    /// One session.
+    pub fn info(&self, key: SessionKey) -> Option<SessionInfo> {
+        let sessions = self.sessions.borrow();
+        let index = *sessions.by_key.get(&key)?;
+        Some(self.info_of(index, sessions.all.get(&index)?))
+    }
+
+    fn info_of(&self, index: u32, entry: &Entry) -> SessionInfo {
+        let counts = [&self.counts.rx, &self.counts.tx, &self.counts.echo_rx, &self.counts.echo_tx];
+        SessionInfo {
+            index,
+            key: entry.key,
+            session: entry.session.clone(),
+            counts: counts.map(|counter| counter.sum(index as usize)),
+            is_offloaded: entry.is_offloaded,
+        }
     }
 
     /// The family of a session's addresses.

@@ -22,7 +22,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     if bfd.tos() != TOS {
         running.line(Phase::Policies, format!("bfd udp tos {}", bfd.tos()));
     }
-    for info in bfd.list() {
+    for info in bfd.list().into_iter().filter(|info| !info.is_offloaded) {
         let (key, session) = (info.key, &info.session);
         let hop = match key.hop {
             Hop::Multi => "multihop".to_owned(),

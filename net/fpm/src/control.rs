@@ -1,7 +1,7 @@
 //! The control plane: where zebra may connect, and its routes in the forwarding table.
 
 use std::cell::{Cell, RefCell};
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
@@ -9,14 +9,15 @@ use shoal_fib::{Family, Fib, FibIndex, Source};
 use shoal_graph::clock::Time;
 use shoal_graph::counter::Simple;
 use shoal_graph::process::{Receiver, Sender, channel};
-use shoal_interface::{HostSide, Resolved};
-use shoal_lcp::{Lcp, table_of};
+use shoal_interface::Resolved;
+use shoal_lcp::{DaemonAddress as Listen, Lcp, ListenError as FpmError, accept, table_of};
 use shoal_module::{Control, InitError};
 use shoal_wire::IpPrefix;
 
 use crate::netlink::{FpmMessage, Route, RouteExit, answer, read};
+use crate::server::Zebra;
 use crate::table::{AnnouncedRoutes, Key};
-use crate::{server, sweep, wrap};
+use crate::{sweep, wrap};
 
 /// Where zebra connects to by default.
 pub const USUAL: &str = "127.0.0.1:2620";
@@ -32,32 +33,6 @@ const MOST_NEXT_HOPS: usize = 1 << 20;
 const KERNEL: u8 = 2;
 /// The kernel's table of its own addresses.
 const LOCAL: u32 = 255;
-
-/// Why a setting was refused; nothing was changed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FpmError {
-    /// Routes are taken from any client that connects, so only from this machine.
-    #[error("{0} is no loopback address, nearest {nearest}", nearest = loopback(*.0))]
-    NotLoopback(SocketAddr),
-    /// The port cannot be had.
-    #[error("cannot listen at {0}: {1}")]
-    Refused(SocketAddr, String),
-}
-
-fn loopback(at: SocketAddr) -> SocketAddr {
-    let ip =
-        if at.is_ipv4() { IpAddr::from([127, 0, 0, 1]) } else { IpAddr::from(std::net::Ipv6Addr::LOCALHOST) };
-    SocketAddr::new(ip, at.port())
-}
-
-/// Where zebra may connect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listen {
-    /// A loopback address and a port.
-    pub at: SocketAddr,
-    /// The network namespace of zebra, that of the router if none.
-    pub netns: Option<String>,
-}
 
 /// What there is, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,9 +206,6 @@ impl Fpm {
     /// # Errors
     /// It is no loopback address, or the port cannot be had: then connections are taken where they were before.
     pub fn listen(self: &Rc<Self>, listen: &Listen) -> Result<SocketAddr, FpmError> {
-        if !listen.at.ip().is_loopback() {
-            return Err(FpmError::NotLoopback(listen.at));
-        }
         if let Some((now, _)) = &*self.listening.borrow()
             && now == listen
         {
@@ -241,21 +213,13 @@ impl Fpm {
         }
         let refused = |why: String| FpmError::Refused(listen.at, why);
         let control = self.control().ok_or_else(|| refused("the router ends".to_owned()))?;
-        let socket = match &listen.netns {
-            None => TcpListener::bind(listen.at).map_err(|e| refused(e.to_string()))?,
-            Some(netns) => {
-                let side = control.get::<HostSide>().map_err(|e| refused(e.to_string()))?;
-                side.0.listen_tcp(netns, listen.at).map_err(refused)?
-            }
-        };
-        let at = socket.local_addr().map_err(|e| refused(e.to_string()))?;
-        let socket = async_io::Async::new(socket).map_err(|e| refused(e.to_string()))?;
+        let (socket, at) = listen.bind(&control)?;
         let processes = control.processes().map_err(|e| refused(e.to_string()))?;
         self.stop();
         let (open, closed) = channel(1);
         *self.listening.borrow_mut() = Some((Listen { at, ..listen.clone() }, open));
-        processes
-            .spawn("fpm-listener", server::accept(Rc::clone(self), socket, closed, (*processes).clone()));
+        let taker = Zebra { fpm: Rc::clone(self), closed: closed.clone(), processes: (*processes).clone() };
+        processes.spawn("fpm-listener", accept(taker, socket, closed, (*processes).clone()));
         Ok(at)
     }
 

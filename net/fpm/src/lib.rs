@@ -18,9 +18,10 @@ mod server;
 mod sweep;
 mod table;
 
-pub use control::{Fpm, FpmError, Listen, State};
+pub use control::{Fpm, State};
 pub use frame::{FrameError, Frames, wrap};
 pub use netlink::{FpmMessage, Messages, Route, RouteExit, answer, read};
+pub use shoal_lcp::{DaemonAddress as Listen, ListenError as FpmError};
 pub use table::AnnouncedRoutes;
 
 use std::collections::BTreeMap;

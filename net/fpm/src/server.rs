@@ -1,7 +1,7 @@
 //! Connections of zebra: one at a time.
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use async_io::{Async, Timer};
 use futures_lite::{AsyncReadExt, AsyncWriteExt, future};
 use shoal_graph::clock::Time;
 use shoal_graph::process::{Processes, Receiver, channel};
+use shoal_lcp::ConnectionTaker;
 use shoal_module::cli::Pace;
 
 use crate::control::{Counts, Fpm, Peer};
@@ -25,33 +26,27 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Quiet for so long, zebra has told what it had to tell.
 pub(crate) const QUIET: Duration = Duration::from_secs(5);
 
-/// Takes connections until the other end of `closed` is dropped.
-pub(crate) async fn accept(
-    fpm: Rc<Fpm>,
-    socket: Async<TcpListener>,
-    closed: Receiver<()>,
-    processes: Processes,
-) {
-    loop {
-        let stop = async {
-            let _ = closed.recv().await;
-            None
-        };
-        match future::or(stop, async { Some(socket.accept().await) }).await {
-            None => return,
-            Some(Ok(_)) if fpm.peer.get().is_some() => {
-                Counts::one(&fpm.counts.turned_away);
-                tracing::warn!("fpm: a second connection is turned away");
-            }
-            Some(Ok((stream, _))) => {
-                processes.spawn_unlisted(serve(Rc::clone(&fpm), stream, closed.clone(), processes.clone()));
-            }
-            Some(Err(error)) => {
-                // Out of file descriptors, most likely: trying at once again would spin.
-                tracing::warn!("fpm: a connection cannot be accepted: {error}");
-                Timer::after(Duration::from_millis(200)).await;
-            }
-        }
+/// Takes zebra's connections.
+pub(crate) struct Zebra {
+    pub fpm: Rc<Fpm>,
+    /// Ends when no connections are taken any more.
+    pub closed: Receiver<()>,
+    pub processes: Processes,
+}
+
+impl ConnectionTaker for Zebra {
+    const NAME: &'static str = "fpm";
+
+    fn is_busy(&self) -> bool {
+        self.fpm.peer.get().is_some()
+    }
+
+    fn turned_away(&self) {
+        Counts::one(&self.fpm.counts.turned_away);
+    }
+
+    fn serve(&self, stream: Async<TcpStream>) -> impl Future<Output = ()> + 'static {
+        serve(Rc::clone(&self.fpm), stream, self.closed.clone(), self.processes.clone())
     }
 }
 

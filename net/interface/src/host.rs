@@ -3,7 +3,7 @@
 //! A feature must not know a driver. The driver that can make such interfaces puts a [`HostSide`] on the shelf; a
 //! feature takes it from there, when it is asked to do something.
 
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
 
 use shoal_buffer::SwIfIndex;
@@ -244,6 +244,14 @@ pub trait HostPorts {
     /// # Errors
     /// Why the kernel refuses.
     fn listen_tcp(&self, netns: &str, at: SocketAddr) -> Result<TcpListener, String> {
+        Err(format!("{at} in the network namespace {netns}: it cannot be entered"))
+    }
+
+    /// Begins to connect in a network namespace: the stream does not block, and can be written to when it is connected.
+    ///
+    /// # Errors
+    /// Why the kernel refuses.
+    fn connect_tcp(&self, netns: &str, at: SocketAddr) -> Result<TcpStream, String> {
         Err(format!("{at} in the network namespace {netns}: it cannot be entered"))
     }
 

@@ -11,6 +11,7 @@
 pub mod api;
 pub mod cli;
 mod control;
+mod daemon_listener;
 mod error;
 mod lines;
 mod node;
@@ -33,6 +34,7 @@ use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
 use shoal_module::{Control, InitError, Module};
 
 pub use control::{Lcp, PairInfo, Sync, table_of};
+pub use daemon_listener::{ConnectionTaker, DaemonAddress, ListenError, accept};
 pub use error::LcpError;
 pub use peers::Peers;
 
