@@ -80,7 +80,7 @@ fn messages_set_shared_addresses_and_the_policy() {
     let bed = bed();
     let call = Call::local(bed.nat.router.control());
     let get = || CnatGetSnatAddresses {}.handle(&call);
-    assert_eq!(get().map(|_| ()), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(get().map(|_| ()), Err(Retval::FEATURE_DISABLED));
     let (IpAddr::V4(snat_ip4), IpAddr::V6(snat_ip6)) = (shared(false), shared(true)) else { unreachable!() };
     let set = CnatSetSnatAddresses { snat_ip4, snat_ip6, sw_if_index: InterfaceIndex(NONE) };
     set.handle(&call).unwrap();
@@ -106,7 +106,7 @@ fn messages_set_shared_addresses_and_the_policy() {
     };
     assert_eq!(excluded(1, 33), Err(Retval::INVALID_VALUE));
     assert_eq!([excluded(1, 8), excluded(1, 8), excluded(0, 8)], [Ok(()); 3]);
-    assert_eq!(excluded(0, 8), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(excluded(0, 8), Err(Retval(1)));
     let interface = |sw_if_index, table| {
         let (sw_if_index, table) = (InterfaceIndex(sw_if_index), CnatSnatPolicyTable(table));
         CnatSnatPolicyAddDelIf { sw_if_index, is_add: 1, table }.handle(&call)

@@ -15,8 +15,8 @@ use shoal_graph::counter::Simple;
 use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_module::{Control, InitError};
 
-use crate::exporter::{Exporter, INTERVAL, LEAST_MTU, MOST_MTU, Outlet, PATH_MTU, PORT, Stream};
-use crate::message::{HEADER, TEMPLATES};
+use crate::exporter::{Exporter, INTERVAL, LEAST_MTU, MOST_MTU, Outlet, PATH_MTU, PORT, Waiting};
+use crate::message::{HEADER, Message, TEMPLATES};
 use crate::template::{ReportKey, Template};
 
 /// Exporters there may be, as with VPP.
@@ -244,8 +244,19 @@ impl Ipfix {
     /// Removes a template. Records that wait are sent before. Over UDP collectors get no message about it (RFC 7011,
     /// 8.1).
     pub fn remove_report(&self, key: ReportKey) {
-        self.flush();
-        self.state.borrow_mut().reports.remove(&key);
+        let now = self.graph.clock().now();
+        let mut state = self.state.borrow_mut();
+        let State { outlets, reports, .. } = &mut *state;
+        let Some(Report { id, template }) = reports.get(&key) else { return };
+        let of = (template.domain, template.source_port);
+        for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
+            self.tell_templates(*index, outlet, reports, now, false);
+            let Some(stream) = outlet.streams.get_mut(&of) else { continue };
+            if let Some(Waiting { message, since: Some(_) }) = stream.waiting.remove(id) {
+                self.send(*index, &outlet.exporter, of, (&mut stream.sequence, message));
+            }
+        }
+        reports.remove(&key);
     }
 
     /// Whether a record would be sent to anyone.
@@ -271,13 +282,16 @@ impl Ipfix {
             }
             self.tell_templates(*index, outlet, reports, now, false);
             let stream = outlet.streams.entry(stream_key).or_default();
-            if stream.waiting.add(*id, record, most).is_err() {
-                self.send(*index, &outlet.exporter, stream_key, stream);
+            let waiting = stream.waiting.entry(*id).or_default();
+            if waiting.message.add(*id, record, most).is_err() {
+                let message = std::mem::take(&mut waiting.message);
+                waiting.since = None;
+                self.send(*index, &outlet.exporter, stream_key, (&mut stream.sequence, message));
                 // An empty message has room for a record that fits one.
-                let _ = stream.waiting.add(*id, record, most);
+                let _ = waiting.message.add(*id, record, most);
             }
-            first |= stream.since.is_none();
-            stream.since.get_or_insert(now);
+            first |= waiting.since.is_none();
+            waiting.since.get_or_insert(now);
         }
         drop(state);
         if first {
@@ -292,9 +306,7 @@ impl Ipfix {
         let State { outlets, reports, .. } = &mut *state;
         for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
             self.tell_templates(*index, outlet, reports, now, true);
-            for (key, stream) in &mut outlet.streams {
-                self.send(*index, &outlet.exporter, *key, stream);
-            }
+            self.send_waiting(*index, outlet, |_| true);
         }
     }
 
@@ -307,14 +319,11 @@ impl Ipfix {
         for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
             self.tell_templates(*index, outlet, reports, now, false);
             next = next.min(outlet.templates_due.unwrap_or(next));
-            for (key, stream) in &mut outlet.streams {
-                let Some(since) = stream.since else { continue };
-                if now.since(since) >= PATIENCE {
-                    self.send(*index, &outlet.exporter, *key, stream);
-                } else {
-                    next = next.min(since.after(PATIENCE));
-                }
-            }
+            self.send_waiting(*index, outlet, |since| now.since(since) >= PATIENCE);
+            let waiting = outlet.streams.values().flat_map(|stream| stream.waiting.values());
+            next = waiting
+                .filter_map(|waiting| waiting.since)
+                .fold(next, |next, since| next.min(since.after(PATIENCE)));
         }
         next
     }
@@ -334,31 +343,43 @@ impl Ipfix {
         let most = outlet.exporter.most();
         for Report { id, template } in reports.values() {
             let key = (template.domain, template.source_port);
-            let (stream, bytes) = (outlet.streams.entry(key).or_default(), template.bytes(*id));
-            if stream.waiting.add(TEMPLATES, &bytes, most).is_err() {
-                self.send(index, &outlet.exporter, key, stream);
-                if stream.waiting.add(TEMPLATES, &bytes, most).is_err() {
-                    self.counts.lost.add(0, index as usize, 1);
-                }
+            let stream = outlet.streams.entry(key).or_default();
+            let mut message = Message::default();
+            if message.add(TEMPLATES, &template.bytes(*id), most).is_ok() {
+                self.send(index, &outlet.exporter, key, (&mut stream.sequence, message));
+            } else {
+                self.counts.lost.add(0, index as usize, 1);
             }
-        }
-        for (key, stream) in &mut outlet.streams {
-            self.send(index, &outlet.exporter, *key, stream);
         }
         outlet.templates_due = Some(now.after(Duration::from_secs(outlet.exporter.template_interval.into())));
     }
 
-    fn send(&self, index: u32, exporter: &Exporter, (domain, port): (u32, u16), stream: &mut Stream) {
-        if stream.waiting.is_empty() {
-            return;
+    /// Sends records that wait since a moment that `is_due` picks. Each template's are in messages of their own, as are templates: some
+    /// collectors look at a message's first set only.
+    fn send_waiting(&self, index: u32, outlet: &mut Outlet, is_due: impl Fn(Time) -> bool) {
+        for (key, stream) in &mut outlet.streams {
+            for waiting in stream.waiting.values_mut() {
+                if waiting.since.is_some_and(&is_due) {
+                    let message = std::mem::take(waiting).message;
+                    self.send(index, &outlet.exporter, *key, (&mut stream.sequence, message));
+                }
+            }
         }
-        let (clock, records) = (self.graph.clock(), stream.waiting.records());
+    }
+
+    fn send(
+        &self,
+        index: u32,
+        exporter: &Exporter,
+        (domain, port): (u32, u16),
+        (sequence, mut message): (&mut u32, Message),
+    ) {
+        let (clock, records) = (self.graph.clock(), message.records());
         let wall = clock.wall(clock.now()).duration_since(SystemTime::UNIX_EPOCH);
         let seconds = wall.map_or(0, |wall| wall.as_secs() as u32);
-        let bytes = stream.waiting.take(seconds, stream.sequence, domain);
+        let bytes = message.take(seconds, *sequence, domain);
         // RFC 7011, 3.1: records, whether or not they arrive.
-        stream.sequence = stream.sequence.wrapping_add(records);
-        stream.since = None;
+        *sequence = sequence.wrapping_add(records);
         let sent = self.table(exporter).map_err(|e| e.to_string()).and_then(|table| {
             let datagram = Datagram {
                 source: (exporter.source, port),

@@ -96,7 +96,15 @@ impl Exporter {
 pub(crate) struct Stream {
     /// Data records sent so far.
     pub sequence: u32,
-    pub waiting: Message,
+    /// Records that wait, by the number of their template.
+    pub waiting: BTreeMap<u16, Waiting>,
+}
+
+/// Records of a template that wait to be sent.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    /// Them.
+    pub message: Message,
     /// When the first of them came.
     pub since: Option<Time>,
 }

@@ -68,8 +68,9 @@ fn templates_go_first_and_again_and_records_wait_a_second_at_most() {
     ipfix.record(key, &[4, 10, 0, 0, 7]);
     ipfix.flush();
     let all = sent(&mut router, &port);
-    let both = [&[1, 0, 0, 9, 4, 10, 0, 0, 7][..], &TEMPLATE].concat();
-    assert_eq!(all, [[&header(41, 4, 2)[..], &both].concat()], "two records came before");
+    let template = [&header(32, 4, 2)[..], &TEMPLATE].concat();
+    let data = [&header(25, 4, 2)[..], &[1, 0, 0, 9, 4, 10, 0, 0, 7]].concat();
+    assert_eq!(all, [template, data], "two records came before");
     router.advance(Duration::from_secs(20));
     assert_eq!(sent(&mut router, &port), [[&header(32, 24, 3)[..], &TEMPLATE].concat()]);
 }
@@ -129,7 +130,7 @@ fn every_exporter_gets_every_record_and_one_to_an_ip6_collector_has_checksums() 
     router.run();
     let frames = port.received();
     let of = |last: u8| frames.iter().filter(|f| f[12..14] == [8, 0] && f[33] == last).count();
-    assert_eq!((of(2), of(3)), (1, 1));
+    assert_eq!((of(2), of(3)), (2, 2), "the template again, and the record");
     assert_eq!(ipfix.sent(2).1, 1);
 }
 
@@ -166,6 +167,31 @@ fn mistakes_change_nothing() {
     assert_eq!(ipfix.remove(to(4).collector), Ok(2));
     assert_eq!(ipfix.add(to(7)), Ok(2));
     assert_eq!(ipfix.exporters(0).len(), 5);
+}
+
+#[test]
+fn templates_and_the_records_of_each_are_in_messages_of_their_own() {
+    let (mut router, port) = bed();
+    let ipfix = router.get::<Ipfix>();
+    let keys = [ipfix.add_report(template()), ipfix.add_report(template())];
+    ipfix.set(to(2)).unwrap();
+    let sets = |all: Vec<Vec<u8>>| -> Vec<[u8; 2]> {
+        all.iter()
+            .map(|message| {
+                assert_eq!(usize::from(message[19]), message.len() - 16, "one set");
+                [message[16], message[17]]
+            })
+            .collect()
+    };
+    assert_eq!(sets(sent(&mut router, &port)), [[0, 2], [0, 2]]);
+    for at in [1, 0, 1, 0] {
+        ipfix.record(keys[at], &[4, 10, 0, 0, 5]);
+    }
+    ipfix.flush();
+    assert_eq!(sets(sent(&mut router, &port)), [[0, 2], [0, 2], [1, 0], [1, 1]]);
+    ipfix.record(keys[1], &[4, 10, 0, 0, 5]);
+    ipfix.remove_report(keys[1]);
+    assert_eq!(sets(sent(&mut router, &port)), [[1, 1]], "what waits is sent before");
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl PacketNode for Ip4MapT {
         Self::translate(pkt, (config, domain), &seen, customer)?;
         self.shared.count(TX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
-        let is_known = self.shared.resolve(hop, pkt, cx.guard());
+        let is_known = self.shared.resolve(hop, pkt, cx.guard())?;
         Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }
 }

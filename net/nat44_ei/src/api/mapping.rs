@@ -68,9 +68,17 @@ pub struct Nat44EiStaticMappingDetails {
     pub tag: Text<64>,
 }
 
-/// Mappings of addresses that stay what they are, or of others.
+/// Mappings of addresses that stay what they are, or of others: first all that packets see, with their address; then, as they were
+/// asked for, those of interfaces.
 fn some(nat: &Nat44Ei, identity: bool) -> Vec<(Spec, Option<Ipv4Addr>)> {
-    nat.mappings().into_iter().filter(|(spec, _)| spec.identity == identity).collect()
+    let all: Vec<_> = nat.mappings().into_iter().filter(|(spec, _)| spec.identity == identity).collect();
+    let inside_vrf = nat.enabled().map_or(0, |on| on.inside_vrf);
+    let seen = |(spec, address): &(Spec, Option<Ipv4Addr>)| {
+        let vrf = Some(spec.vrf.unwrap_or(inside_vrf));
+        address.map(|address| (Spec { vrf, ..spec.clone() }, Some(address)))
+    };
+    let of_interface = all.iter().filter(|(spec, _)| matches!(spec.external, External::Interface(_)));
+    all.iter().filter_map(seen).chain(of_interface.map(|(spec, _)| (spec.clone(), None))).collect()
 }
 
 fn flags_of(spec: &Spec) -> Nat44EiConfigFlags {
