@@ -222,7 +222,7 @@ fn a_host_with_all_its_sessions_is_told_and_others_are_not_concerned() {
     let frames = bed.far.received();
     let sets: Vec<&[u8]> = frames.iter().map(|frame| &frame[ETHER + 20 + 8 + 16..]).collect();
     let templates = sets.iter().filter(|set| set[..2] == [0, 2]).count();
-    assert!(templates >= 7 && export.gate().is_open(), "{templates}");
+    assert_eq!((templates, export.gate().is_open()), (7, true));
     let record = sets.iter().find(|set| set[..2] == [1, 6]).expect("a record of the seventh template");
     let host = host(2).octets();
     assert_eq!(

@@ -75,6 +75,16 @@ struct Report {
     /// The template's number.
     id: u16,
     template: Template,
+    since: Time,
+}
+
+/// Which templates are sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Those whose time has come.
+    Due,
+    /// Those, too, that the collector does not know.
+    Unknown,
 }
 
 #[derive(Default)]
@@ -156,7 +166,8 @@ impl Ipfix {
             outlet.streams.clear();
         }
         outlet.exporter = exporter;
-        outlet.templates_due = None;
+        outlet.told.clear();
+        outlet.since = self.graph.clock().now();
         drop(state);
         self.ring();
     }
@@ -225,7 +236,7 @@ impl Ipfix {
         (messages.sum(at), records.sum(at), lost.sum(at))
     }
 
-    /// Adds a template; exporters learn it at once.
+    /// Adds a template; exporters learn it with the first record, by [`Ipfix::flush`], or after five seconds.
     pub fn add_report(&self, template: Template) -> ReportKey {
         let mut state = self.state.borrow_mut();
         let next =
@@ -234,8 +245,8 @@ impl Ipfix {
         *next = next.checked_add(1).unwrap_or(FIRST_TEMPLATE);
         let key = ReportKey(state.next_report);
         state.next_report = state.next_report.wrapping_add(1);
-        state.reports.insert(key, Report { id, template });
-        state.outlets.values_mut().for_each(|outlet| outlet.templates_due = None);
+        let since = self.graph.clock().now();
+        state.reports.insert(key, Report { id, template, since });
         drop(state);
         self.ring();
         key
@@ -247,16 +258,19 @@ impl Ipfix {
         let now = self.graph.clock().now();
         let mut state = self.state.borrow_mut();
         let State { outlets, reports, .. } = &mut *state;
-        let Some(Report { id, template }) = reports.get(&key) else { return };
+        let Some(Report { id, template, .. }) = reports.get(&key) else { return };
         let of = (template.domain, template.source_port);
         for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
-            self.tell_templates(*index, outlet, reports, now, false);
-            let Some(stream) = outlet.streams.get_mut(&of) else { continue };
-            if let Some(Waiting { message, since: Some(_) }) = stream.waiting.remove(id) {
-                self.send(*index, &outlet.exporter, of, (&mut stream.sequence, message));
-            }
+            let waiting = outlet.streams.get_mut(&of).and_then(|stream| stream.waiting.remove(id));
+            let Some(Waiting { message, since: Some(_) }) = waiting else { continue };
+            self.tell_templates(*index, outlet, reports, (now, Which::Unknown));
+            let stream = outlet.streams.entry(of).or_default();
+            self.send(*index, &outlet.exporter, of, (&mut stream.sequence, message));
         }
         reports.remove(&key);
+        for outlet in outlets.values_mut() {
+            outlet.told.remove(&key);
+        }
     }
 
     /// Whether a record would be sent to anyone.
@@ -270,7 +284,7 @@ impl Ipfix {
         let now = self.graph.clock().now();
         let mut state = self.state.borrow_mut();
         let State { outlets, reports, .. } = &mut *state;
-        let Some(Report { id, template }) = reports.get(&key) else { return };
+        let Some(Report { id, template, .. }) = reports.get(&key) else { return };
         let stream_key = (template.domain, template.source_port);
         let mut first = false;
         for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
@@ -280,13 +294,17 @@ impl Ipfix {
                 self.counts.lost.add(0, *index as usize, 1);
                 continue;
             }
-            self.tell_templates(*index, outlet, reports, now, false);
             let stream = outlet.streams.entry(stream_key).or_default();
             let waiting = stream.waiting.entry(*id).or_default();
             if waiting.message.add(*id, record, most).is_err() {
-                let message = std::mem::take(&mut waiting.message);
-                waiting.since = None;
+                let message = std::mem::take(waiting).message;
+                self.tell_templates(*index, outlet, reports, (now, Which::Unknown));
+                let stream = outlet.streams.entry(stream_key).or_default();
                 self.send(*index, &outlet.exporter, stream_key, (&mut stream.sequence, message));
+            }
+            let stream = outlet.streams.entry(stream_key).or_default();
+            let waiting = stream.waiting.entry(*id).or_default();
+            if waiting.since.is_none() && waiting.message.records() == 0 {
                 // An empty message has room for a record that fits one.
                 let _ = waiting.message.add(*id, record, most);
             }
@@ -305,7 +323,7 @@ impl Ipfix {
         let mut state = self.state.borrow_mut();
         let State { outlets, reports, .. } = &mut *state;
         for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
-            self.tell_templates(*index, outlet, reports, now, true);
+            self.tell_templates(*index, outlet, reports, (now, Which::Unknown));
             self.send_waiting(*index, outlet, |_| true);
         }
     }
@@ -317,9 +335,14 @@ impl Ipfix {
         let mut state = self.state.borrow_mut();
         let State { outlets, reports, .. } = &mut *state;
         for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
-            self.tell_templates(*index, outlet, reports, now, false);
-            next = next.min(outlet.templates_due.unwrap_or(next));
-            self.send_waiting(*index, outlet, |since| now.since(since) >= PATIENCE);
+            let is_due = |since: Time| now.since(since) >= PATIENCE;
+            let mut waiting = outlet.streams.values().flat_map(|stream| stream.waiting.values());
+            let goes = waiting.any(|waiting| waiting.since.is_some_and(is_due));
+            let which = if goes { Which::Unknown } else { Which::Due };
+            self.tell_templates(*index, outlet, reports, (now, which));
+            let due = reports.iter().map(|(key, report)| outlet.due(*key, report.since));
+            next = due.fold(next, Time::min);
+            self.send_waiting(*index, outlet, is_due);
             let waiting = outlet.streams.values().flat_map(|stream| stream.waiting.values());
             next = waiting
                 .filter_map(|waiting| waiting.since)
@@ -328,20 +351,21 @@ impl Ipfix {
         next
     }
 
-    /// Sends an exporter's templates if they are due, or now.
+    /// Sends an exporter's templates.
     fn tell_templates(
         &self,
         index: u32,
         outlet: &mut Outlet,
         reports: &BTreeMap<ReportKey, Report>,
-        now: Time,
-        must: bool,
+        (now, which): (Time, Which),
     ) {
-        if !must && outlet.templates_due.is_some_and(|due| now < due) {
-            return;
-        }
         let most = outlet.exporter.most();
-        for Report { id, template } in reports.values() {
+        for (report, Report { id, template, since }) in reports {
+            let is_unknown = which == Which::Unknown && !outlet.told.contains_key(report);
+            if !is_unknown && now < outlet.due(*report, *since) {
+                continue;
+            }
+            outlet.told.insert(*report, now);
             let key = (template.domain, template.source_port);
             let stream = outlet.streams.entry(key).or_default();
             let mut message = Message::default();
@@ -351,7 +375,6 @@ impl Ipfix {
                 self.counts.lost.add(0, index as usize, 1);
             }
         }
-        outlet.templates_due = Some(now.after(Duration::from_secs(outlet.exporter.template_interval.into())));
     }
 
     /// Sends records that wait since a moment that `is_due` picks. Each template's are in messages of their own, as are templates: some

@@ -160,7 +160,8 @@ impl Dump for Nat44EiIdentityMappingDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = Nat44EiIdentityMappingDetails> + 'static {
         all(call, |nat| some(nat, true)).map(|(spec, address)| Nat44EiIdentityMappingDetails {
             flags: flags_of(&spec),
-            ip_address: address.unwrap_or(spec.local),
+            // One that follows an interface has none of its own.
+            ip_address: address.unwrap_or(Ipv4Addr::UNSPECIFIED),
             protocol: spec.protocol,
             port: spec.local_port,
             sw_if_index: if address.is_some() { InterfaceIndex::NONE } else { spec.external.interface() },
