@@ -10,12 +10,14 @@ use shoal_adj::Adjacencies;
 use shoal_fib::FibTables;
 use shoal_graph::{FeatureSpec, PacketNode};
 use shoal_interface::{Event, InterfaceError, Interfaces, SwIfIndex};
+use shoal_ip6::node::frag::Ip6Frag;
 use shoal_module::{Control, InitError};
 use shoal_reassembly::{Reassembly, ReassemblyError, Side, Version};
 
 use crate::config::{Config, Settings};
 use crate::domain::{Domain, InvalidDomain, Parameters};
 use crate::node::fragment::Fragment;
+use crate::node::fragment6::Fragment6;
 use crate::node::ip4_map::Ip4Map;
 use crate::node::ip4_map_t::Ip4MapT;
 use crate::node::ip6_map::Ip6Map;
@@ -118,6 +120,7 @@ impl Map {
         let shared = Shared::new(graph.counters(), tables, reassembly.words())?;
         let s = || Arc::clone(&shared);
         graph.add_frame(Fragment { shared: s() })?;
+        graph.add_frame(Fragment6 { cutter: Ip6Frag::new(control.get::<Adjacencies>()?.table()) })?;
         graph.add_packet(Ip4Map { shared: s() })?;
         graph.add_packet(Ip6Map { shared: s() })?;
         graph.add_packet(Ip4MapT { shared: s() })?;

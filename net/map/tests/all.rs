@@ -319,6 +319,23 @@ fn senders_of_packets_that_are_too_long_once_translated_are_told() {
 }
 
 #[test]
+fn translated_packets_too_large_for_a_domain_are_cut() {
+    let mut bed = bed(Mode::Translate);
+    let packet = PacketBuilder::ethernet(FAR_MAC, bed.far.mac()).ip4(SERVER, CUSTOMER).ttl(9);
+    bed.router.send(&bed.far, packet.udp(53, PORT).payload(&[7; 1453]).build());
+    let pieces = bed.access.received();
+    let lengths: Vec<usize> = pieces.iter().map(|piece| piece.len() - ETHER).collect();
+    assert_eq!(lengths, [1496, 40 + 8 + 1461 - 1448], "a domain of 1500 bytes");
+    for (piece, place) in pieces.iter().zip([1, 1448]) {
+        assert_eq!((piece[ETHER + 6], piece[ETHER + 7]), (44, 8), "fragments");
+        assert_eq!(u16::from_be_bytes([piece[ETHER + 42], piece[ETHER + 43]]), place);
+    }
+    let just = PacketBuilder::ethernet(FAR_MAC, bed.far.mac()).ip4(SERVER, CUSTOMER).ttl(9);
+    bed.router.send(&bed.far, just.udp(53, PORT).payload(&[7; 1452]).build());
+    assert_eq!(bed.access.received().len(), 1);
+}
+
+#[test]
 fn errors_of_routers_on_the_way_need_a_source() {
     let mut bed = bed(Mode::Translate);
     let server = six("2001:db8:ffff:ff00:a:0:200:0");

@@ -1,6 +1,7 @@
 //! Nodes.
 
 pub mod fragment;
+pub mod fragment6;
 pub mod ip4_map;
 pub mod ip4_map_t;
 pub mod ip6_map;
