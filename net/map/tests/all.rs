@@ -429,6 +429,7 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
     ] {
         assert!(lines.contains(line), "{line} is not in {lines}");
     }
-    (map.del_domain(0).unwrap(), map.del_domain(2).unwrap());
+    map.del_domain(0).unwrap();
+    map.del_domain(2).unwrap();
     assert_eq!(MapSummaryStats {}.handle(&call).map(drop), Err(Retval::UNSPECIFIED), "without domains");
 }

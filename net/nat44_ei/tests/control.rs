@@ -20,7 +20,7 @@ fn without_nat_nothing_can_be_configured() {
     assert_eq!(nat.add_addresses((address, address), None), Err(off.clone()));
     assert_eq!(nat.add_mapping(spec(("10.0.0.5", 80), (SHARED, 80), TCP)), Err(off.clone()));
     assert_eq!(nat.set_side(bed.inside.index(), Side::Inside, true), Err(off));
-    // What holds for all sessions can be said before.
+    // What holds for all sessions can be configured before.
     let timeouts = Timeouts { icmp: 30, ..Timeouts::default() };
     nat.set_timeouts(timeouts).unwrap();
     nat.set_algorithm(Algorithm::Range { first: 2000, last: 2010 }).unwrap();

@@ -120,7 +120,7 @@ impl Nat44Ei {
             user_sessions: asked.user_sessions,
             inside_table,
             outside: Outside { table: outside_table, ..Outside::default() },
-            // What was said before holds.
+            // What was configured before holds.
             timeouts: self.timeouts(),
             algorithm: self.algorithm(),
             ..Config::default()

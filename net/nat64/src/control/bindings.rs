@@ -40,7 +40,7 @@ impl Nat64 {
         state.statics.insert(inside, outside);
         drop(state);
         self.publish();
-        self.export_binding(true, &inside, &outside);
+        self.export_binding(true, &inside, outside);
         // What the host or the port had by chance ends: the binding counts from now on.
         self.end_sessions(move |record| record.inside == inside || record.outside == outside)
     }
@@ -57,7 +57,7 @@ impl Nat64 {
         self.forget_bindings(|mine, _| *mine == inside);
         self.publish();
         let ended = self.end_sessions(move |record| record.inside == inside && record.outside == outside);
-        self.export_binding(false, &inside, &outside);
+        self.export_binding(false, &inside, outside);
         ended
     }
 

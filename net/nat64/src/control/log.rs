@@ -21,7 +21,7 @@ impl Nat64 {
                     self.export_session(begins, &record);
                 }
                 ThreadEvent::Binding(begins, inside, outside) => {
-                    self.export_binding(begins, &inside, &outside)
+                    self.export_binding(begins, &inside, outside);
                 }
                 ThreadEvent::Exhausted(what) => self.export.exhausted(what),
             }
@@ -29,7 +29,7 @@ impl Nat64 {
         }
     }
 
-    fn translation(&self, inside: &Inside, outside: &Outside) -> Translation6 {
+    fn translation(&self, inside: &Inside, outside: Outside) -> Translation6 {
         Translation6 {
             inside: (inside.address, inside.port),
             outside: (outside.address.to_bits(), outside.port),
@@ -38,14 +38,14 @@ impl Nat64 {
         }
     }
 
-    pub(super) fn export_binding(&self, begins: bool, inside: &Inside, outside: &Outside) {
+    pub(super) fn export_binding(&self, begins: bool, inside: &Inside, outside: Outside) {
         self.export.binding6(begins, &self.translation(inside, outside));
     }
 
     fn export_session(&self, begins: bool, record: &Record) {
         let Record { inside, outside, remote: (remote, port), .. } = record;
         let seen = self.of_internet(inside.table, *remote);
-        let of = self.translation(inside, outside);
+        let of = self.translation(inside, *outside);
         self.export.session6(begins, &of, (seen, remote.to_bits()), *port);
     }
 }
