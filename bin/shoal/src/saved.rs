@@ -131,6 +131,7 @@ pub(crate) const LINES: &[&str] = &[
     "nat44 ei addr-port-assignment-alg map-e psid 10 psid-offset 6 psid-len 6 rfc7597",
     "nat44 ei exempt 198.51.100.0/24",
     "nat44 ei mss-clamping 1400",
+    "nat44 ei ipfix logging domain 4",
     "nat44 ei ha listener 192.0.2.1:12345 path-mtu 600",
     "nat44 ei ha failover 192.0.2.2:12345 refresh-interval 20",
     "set nat44 ei timeout udp 200 icmp 30",
