@@ -144,7 +144,7 @@ impl Dump for Det44InterfaceDump {
     }
 }
 
-/// Sets after how many seconds without a packet sessions end.
+/// Sets after how many seconds without a packet sessions end; 0: as before.
 #[derive(Message)]
 #[message(request)]
 pub struct Det44SetTimeouts {
@@ -156,8 +156,15 @@ pub struct Det44SetTimeouts {
 
 impl Request for Det44SetTimeouts {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        let Self { udp, tcp_established, tcp_transitory, icmp } = self;
-        Ok(det44(call)?.set_timeouts(Timeouts { udp, tcp_established, tcp_transitory, icmp })?)
+        let (det44, Self { udp, tcp_established, tcp_transitory, icmp }) = (det44(call)?, self);
+        let old = det44.timeouts();
+        let or = |new, old| if new == 0 { old } else { new };
+        Ok(det44.set_timeouts(Timeouts {
+            udp: or(udp, old.udp),
+            tcp_established: or(tcp_established, old.tcp_established),
+            tcp_transitory: or(tcp_transitory, old.tcp_transitory),
+            icmp: or(icmp, old.icmp),
+        })?)
     }
 }
 

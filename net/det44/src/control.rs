@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 use shoal_adj::{Adjacencies, Family};
 use shoal_fib::{Fib, FibError, FibTables, ProxyRoutes, Source};
+use shoal_graph::process::{Receiver, channel};
 use shoal_graph::{FeatureSpec, Graph, GraphError, HandOver, StateKey, StatefulNode};
 use shoal_interface::{Event, InterfaceError, Interfaces, SwIfIndex};
 use shoal_ip4::Ip4;
 use shoal_message::Retval;
 use shoal_module::{Control, InitError};
 pub use shoal_nat::{Side, Sides};
+use shoal_nat44::export::Export;
+use shoal_nat44::session_events::Exhausted;
 use shoal_reassembly::{Reassembly, ReassemblyError, Side as Where, Version};
 use shoal_wire::Ip4Prefix;
 
@@ -25,6 +28,9 @@ use crate::shared::Shared;
 
 /// The user name for shallow reassembly.
 const USER: &str = "det44";
+
+/// Hosts that wait to be told of.
+const WAITING: usize = 64;
 
 /// Why an operation failed; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,13 +99,15 @@ impl From<Det44Error> for Retval {
     fn from(error: Det44Error) -> Self {
         match error {
             Det44Error::Off => Retval::UNSUPPORTED,
-            Det44Error::AlreadyOn => Retval::FEATURE_ALREADY_ENABLED,
-            Det44Error::AlreadyOff => Retval::FEATURE_ALREADY_DISABLED,
-            Det44Error::Timeout(_) | Det44Error::Unfit { .. } | Det44Error::Port(_) => Retval::INVALID_VALUE,
-            Det44Error::Exists(_) | Det44Error::OnSide(_) => Retval::VALUE_EXIST,
-            Det44Error::NoMap { .. } | Det44Error::NotOnSide(_) | Det44Error::NoMatch => {
-                Retval::NO_SUCH_ENTRY
-            }
+            // As VPP, which has no name for it.
+            Det44Error::AlreadyOn | Det44Error::AlreadyOff => Retval(1),
+            Det44Error::Timeout(_)
+            | Det44Error::Unfit { .. }
+            | Det44Error::Port(_)
+            | Det44Error::OnSide(_)
+            | Det44Error::NotOnSide(_) => Retval::INVALID_VALUE,
+            Det44Error::Exists(_) => Retval::VALUE_EXIST,
+            Det44Error::NoMap { .. } | Det44Error::NoMatch => Retval::NO_SUCH_ENTRY,
             Det44Error::Memory(_) | Det44Error::Graph(_) => Retval::UNSPECIFIED,
             Det44Error::Fib(error) => shoal_fib::api::retval(&error),
             Det44Error::If(error) => error.into(),
@@ -135,15 +143,27 @@ pub struct Det44 {
     shared: Arc<Shared>,
     keeping: StateKey<SessionStores>,
     state: RefCell<State>,
+    export: Rc<Export>,
+    told: Receiver<Exhausted>,
 }
 
 impl Det44 {
+    /// Tells collectors of flow records what threads say.
+    pub(crate) async fn listen(self: Rc<Self>) {
+        while let Ok(what) = self.told.recv().await {
+            self.export.exhausted(what);
+        }
+    }
+
     pub(crate) fn new(control: &Rc<Control>) -> Result<Rc<Self>, InitError> {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let reassembly = control.get::<Reassembly>()?;
         let tables = FibTables::clone(&*control.get::<FibTables>()?);
         let adjacencies = control.get::<Adjacencies>()?.table();
-        let shared = Shared::new(graph.counters(), (tables, adjacencies), reassembly.words())?;
+        let export = Export::of(control)?;
+        let (tell, told) = channel(WAITING);
+        let of_records = (export.gate(), tell);
+        let shared = Shared::new(graph.counters(), (tables, adjacencies), reassembly.words(), of_records)?;
         let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         let s = || Arc::clone(&shared);
         let nodes = [
@@ -167,6 +187,8 @@ impl Det44 {
             shared,
             keeping,
             state: RefCell::default(),
+            export,
+            told,
         });
         let weak = Rc::downgrade(&det44);
         interfaces.subscribe(move |_, event| {

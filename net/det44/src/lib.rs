@@ -32,6 +32,7 @@ pub static MODULE: Module = Module {
     name: "det44",
     description: "Deterministic NAT44",
     init,
+    start,
     commands: cli::COMMANDS,
     arg_types: cli::ARG_TYPES,
     api: &[&api::API],
@@ -43,5 +44,11 @@ pub static MODULE: Module = Module {
 
 fn init(control: &Rc<Control>) -> Result<(), InitError> {
     control.put_rc(Det44::new(control)?);
+    Ok(())
+}
+
+fn start(control: &Rc<Control>) -> Result<(), InitError> {
+    let det44 = control.get::<Det44>()?;
+    control.processes()?.spawn("det44-log", det44.listen());
     Ok(())
 }

@@ -177,8 +177,10 @@ struct Entry {
 /// Why a session was not made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The host or the worker has as many as it may have.
+    /// The worker has as many as it may have.
     Full,
+    /// The host has.
+    HostFull,
     /// All ports of the host speak with that remote already.
     OutOfPorts,
 }
@@ -317,7 +319,7 @@ impl Sessions {
         now: Time,
     ) -> Result<(), Refusal> {
         if self.of_host.get(&host).is_some_and(|count| *count >= MOST_OF_HOST) {
-            return Err(Refusal::Full);
+            return Err(Refusal::HostFull);
         }
         let ports = u32::from(share.ports).max(1);
         for nth in 0..ports {

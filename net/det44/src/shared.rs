@@ -1,17 +1,23 @@
 //! What nodes and control plane share.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use shoal_adj::{AdjKind, AdjTable};
 use shoal_buffer::slot::SlotKey;
 use shoal_fib::{FibIndex, FibTables};
+use shoal_graph::clock::Time;
 use shoal_graph::counter::{Counters, Simple};
+use shoal_graph::process::Sender;
 use shoal_infra::{Guard, Published};
+use shoal_nat44::counters::set_gauge;
+use shoal_nat44::export::ExportGate;
+use shoal_nat44::session_events::{Exhausted, ExhaustedLimit};
 use shoal_reassembly::L4;
 
 use crate::config::Config;
+use crate::sessions::MOST_OF_HOST;
 
 /// What nodes and control plane share.
 pub struct Shared {
@@ -25,6 +31,9 @@ pub struct Shared {
     pub words: SlotKey<L4>,
     /// Sessions of each thread, at place 0.
     sessions: Simple,
+    export: ExportGate,
+    limit: ExhaustedLimit,
+    tell: Sender<Exhausted>,
 }
 
 impl Shared {
@@ -32,17 +41,25 @@ impl Shared {
         counters: &Counters,
         (fib, adjacencies): (FibTables, AdjTable),
         words: SlotKey<L4>,
+        (export, tell): (ExportGate, Sender<Exhausted>),
     ) -> io::Result<Arc<Self>> {
         let sessions = counters.simple("/det44/total-sessions", 1)?;
         sessions.ensure(1);
         let config = Published::new(Config::default());
-        Ok(Arc::new(Shared { config, fib, adjacencies, words, sessions }))
+        let limit = ExhaustedLimit::default();
+        Ok(Arc::new(Shared { config, fib, adjacencies, words, sessions, export, limit, tell }))
     }
 
     /// A thread has so many sessions.
     pub fn set_count(&self, thread: usize, sessions: usize) {
-        if let Some(cell) = self.sessions.row(thread).and_then(|row| row.get(0)) {
-            cell.store(sessions as u64, Ordering::Relaxed);
+        set_gauge(&self.sessions, thread, sessions);
+    }
+
+    /// Has the main thread tell collectors that a host has as many sessions as it may have: once a second.
+    pub fn tell_full(&self, host: Ipv4Addr, now: Time) {
+        let what = Exhausted::OfUser { most: MOST_OF_HOST, host: host.to_bits() };
+        if self.export.is_open() && self.limit.passes(what, now) {
+            let _ = self.tell.try_send(what);
         }
     }
 

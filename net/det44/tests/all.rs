@@ -40,7 +40,7 @@ struct Bed {
 
 fn bed() -> Bed {
     let mut modules = STACK.to_vec();
-    modules.extend([&shoal_reassembly::MODULE, &shoal_det44::MODULE]);
+    modules.extend([&shoal_reassembly::MODULE, &shoal_ipfix::MODULE, &shoal_det44::MODULE]);
     let mut router = Router::new(&modules);
     let (far, access) = (router.pg(0), router.pg(1));
     router.set_address(&far, "10.0.0.1/24");
@@ -205,6 +205,31 @@ fn a_host_with_all_its_sessions_is_told_and_others_are_not_concerned() {
     let told = bed.access.received().pop().expect("the host is told")[ETHER..].to_vec();
     assert_eq!((told[9], told[20], told[21]), (1, 3, 1), "host unreachable");
     assert_eq!(bed.router.error("det44-in2out", "Maximum sessions exceeded"), 1);
+    // So are collectors of flow records; who sent a query is not.
+    let (collector, source): (std::net::IpAddr, std::net::IpAddr) = (SERVER.into(), [10, 0, 0, 1].into());
+    let ipfix = bed.router.get::<shoal_ipfix::Ipfix>();
+    ipfix.set(shoal_ipfix::Exporter::new(collector, source)).unwrap();
+    let export = shoal_nat44::export::Export::of(bed.router.control()).unwrap();
+    export.set(Some((0, 0)));
+    bed.router.run();
+    bed.far.received();
+    bed.send_out(2, SERVER, |p| p.icmp_echo_request(77, 1));
+    assert!(bed.access.received().is_empty());
+    assert_eq!(bed.router.error("det44-in2out", "Out of ports"), 1);
+    bed.router.run();
+    ipfix.flush();
+    bed.router.run();
+    let frames = bed.far.received();
+    let sets: Vec<&[u8]> = frames.iter().map(|frame| &frame[ETHER + 20 + 8 + 16..]).collect();
+    let templates = sets.iter().filter(|set| set[..2] == [0, 2]).count();
+    assert_eq!((templates, export.gate().is_open()), (7, true));
+    let record = sets.iter().find(|set| set[..2] == [1, 6]).expect("a record of the seventh template");
+    let host = host(2).octets();
+    assert_eq!(
+        record[12..],
+        [&[13, 3, 0, 0, 0, 0xe8, 3, 0, 0][..], &host].concat(),
+        "in VPP's order of bytes"
+    );
     assert!(bed.out(3, |p| p.udp(9000, 53)).is_some());
     assert!(bed.out(2, |p| p.udp(3000, 53)).is_some(), "a session that there is goes on");
 }
@@ -313,6 +338,7 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
     let det44 = &bed.det44;
     let prefix = |text: &str| text.parse().unwrap();
     assert_eq!(det44.enable(Enable::default()), Err(Det44Error::AlreadyOn));
+    assert_eq!(Retval::from(Det44Error::AlreadyOn), Retval(1));
     let unfit = det44.add_map(prefix("10.9.0.0/30"), prefix("192.0.9.0/24"));
     assert!(matches!(unfit, Err(Det44Error::Unfit { .. })));
     let twice = det44.add_map(prefix("192.168.1.128/25"), prefix("192.0.9.0/30"));
@@ -346,17 +372,17 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
         is_inside: true,
         sw_if_index: InterfaceIndex(bed.far.index().0),
     };
-    assert_eq!(side(false).handle(&call), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(side(false).handle(&call), Err(Retval::INVALID_VALUE));
     assert_eq!(side(true).handle(&call), Ok(()));
-    assert_eq!(side(true).handle(&call), Err(Retval::VALUE_EXIST));
+    assert_eq!(side(true).handle(&call), Err(Retval::INVALID_VALUE));
     assert_eq!(
         Det44InterfaceDump {}.dump(&call).map(|i| (i.is_inside, i.is_outside)).collect::<Vec<_>>(),
         [(true, true), (true, false)]
     );
-    let times = Det44SetTimeouts { udp: 200, tcp_established: 7450, tcp_transitory: 250, icmp: 0 };
-    assert_eq!(times.handle(&call), Err(Retval::INVALID_VALUE));
     let times = Det44SetTimeouts { udp: 200, tcp_established: 7450, tcp_transitory: 250, icmp: 30 };
     assert_eq!(times.handle(&call), Ok(()));
+    let some = Det44SetTimeouts { udp: 0, tcp_established: 0, tcp_transitory: 0, icmp: 0 };
+    assert_eq!(some.handle(&call), Ok(()), "as before");
     assert_eq!(Det44GetTimeouts {}.handle(&call).unwrap().tcp_established, 7450);
 
     let mut running = Running::default();

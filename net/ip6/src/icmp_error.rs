@@ -44,6 +44,8 @@ impl IcmpError {
     pub const ADDRESS: IcmpError = IcmpError::unreachable(code::ADDRESS_UNREACHABLE);
     /// Port unreachable.
     pub const PORT: IcmpError = IcmpError::unreachable(code::PORT_UNREACHABLE);
+    /// Source address failed ingress policy.
+    pub const SOURCE_POLICY: IcmpError = IcmpError::unreachable(code::SOURCE_ADDRESS_FAILED_POLICY);
 
     /// Packet too big; `mtu` is the next link's.
     pub const fn too_big(mtu: u16) -> Self {

@@ -15,8 +15,8 @@ use shoal_graph::counter::Simple;
 use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_module::{Control, InitError};
 
-use crate::exporter::{Exporter, INTERVAL, LEAST_MTU, MOST_MTU, Outlet, PATH_MTU, PORT, Stream};
-use crate::message::{HEADER, TEMPLATES};
+use crate::exporter::{Exporter, INTERVAL, LEAST_MTU, MOST_MTU, Outlet, PATH_MTU, PORT, Waiting};
+use crate::message::{HEADER, Message, TEMPLATES};
 use crate::template::{ReportKey, Template};
 
 /// Exporters there may be, as with VPP.
@@ -75,6 +75,16 @@ struct Report {
     /// The template's number.
     id: u16,
     template: Template,
+    since: Time,
+}
+
+/// Which templates are sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Those whose time has come.
+    Due,
+    /// Those, too, that the collector does not know.
+    Unknown,
 }
 
 #[derive(Default)]
@@ -156,7 +166,8 @@ impl Ipfix {
             outlet.streams.clear();
         }
         outlet.exporter = exporter;
-        outlet.templates_due = None;
+        outlet.told.clear();
+        outlet.since = self.graph.clock().now();
         drop(state);
         self.ring();
     }
@@ -225,7 +236,7 @@ impl Ipfix {
         (messages.sum(at), records.sum(at), lost.sum(at))
     }
 
-    /// Adds a template; exporters learn it at once.
+    /// Adds a template; exporters learn it with the first record, by [`Ipfix::flush`], or after five seconds.
     pub fn add_report(&self, template: Template) -> ReportKey {
         let mut state = self.state.borrow_mut();
         let next =
@@ -234,8 +245,8 @@ impl Ipfix {
         *next = next.checked_add(1).unwrap_or(FIRST_TEMPLATE);
         let key = ReportKey(state.next_report);
         state.next_report = state.next_report.wrapping_add(1);
-        state.reports.insert(key, Report { id, template });
-        state.outlets.values_mut().for_each(|outlet| outlet.templates_due = None);
+        let since = self.graph.clock().now();
+        state.reports.insert(key, Report { id, template, since });
         drop(state);
         self.ring();
         key
@@ -244,8 +255,22 @@ impl Ipfix {
     /// Removes a template. Records that wait are sent before. Over UDP collectors get no message about it (RFC 7011,
     /// 8.1).
     pub fn remove_report(&self, key: ReportKey) {
-        self.flush();
-        self.state.borrow_mut().reports.remove(&key);
+        let now = self.graph.clock().now();
+        let mut state = self.state.borrow_mut();
+        let State { outlets, reports, .. } = &mut *state;
+        let Some(Report { id, template, .. }) = reports.get(&key) else { return };
+        let of = (template.domain, template.source_port);
+        for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
+            let waiting = outlet.streams.get_mut(&of).and_then(|stream| stream.waiting.remove(id));
+            let Some(Waiting { message, since: Some(_) }) = waiting else { continue };
+            self.tell_templates(*index, outlet, reports, (now, Which::Unknown));
+            let stream = outlet.streams.entry(of).or_default();
+            self.send(*index, &outlet.exporter, of, (&mut stream.sequence, message));
+        }
+        reports.remove(&key);
+        for outlet in outlets.values_mut() {
+            outlet.told.remove(&key);
+        }
     }
 
     /// Whether a record would be sent to anyone.
@@ -259,7 +284,7 @@ impl Ipfix {
         let now = self.graph.clock().now();
         let mut state = self.state.borrow_mut();
         let State { outlets, reports, .. } = &mut *state;
-        let Some(Report { id, template }) = reports.get(&key) else { return };
+        let Some(Report { id, template, .. }) = reports.get(&key) else { return };
         let stream_key = (template.domain, template.source_port);
         let mut first = false;
         for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
@@ -269,15 +294,22 @@ impl Ipfix {
                 self.counts.lost.add(0, *index as usize, 1);
                 continue;
             }
-            self.tell_templates(*index, outlet, reports, now, false);
             let stream = outlet.streams.entry(stream_key).or_default();
-            if stream.waiting.add(*id, record, most).is_err() {
-                self.send(*index, &outlet.exporter, stream_key, stream);
-                // An empty message has room for a record that fits one.
-                let _ = stream.waiting.add(*id, record, most);
+            let waiting = stream.waiting.entry(*id).or_default();
+            if waiting.message.add(*id, record, most).is_err() {
+                let message = std::mem::take(waiting).message;
+                self.tell_templates(*index, outlet, reports, (now, Which::Unknown));
+                let stream = outlet.streams.entry(stream_key).or_default();
+                self.send(*index, &outlet.exporter, stream_key, (&mut stream.sequence, message));
             }
-            first |= stream.since.is_none();
-            stream.since.get_or_insert(now);
+            let stream = outlet.streams.entry(stream_key).or_default();
+            let waiting = stream.waiting.entry(*id).or_default();
+            if waiting.since.is_none() && waiting.message.records() == 0 {
+                // An empty message has room for a record that fits one.
+                let _ = waiting.message.add(*id, record, most);
+            }
+            first |= waiting.since.is_none();
+            waiting.since.get_or_insert(now);
         }
         drop(state);
         if first {
@@ -291,10 +323,8 @@ impl Ipfix {
         let mut state = self.state.borrow_mut();
         let State { outlets, reports, .. } = &mut *state;
         for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
-            self.tell_templates(*index, outlet, reports, now, true);
-            for (key, stream) in &mut outlet.streams {
-                self.send(*index, &outlet.exporter, *key, stream);
-            }
+            self.tell_templates(*index, outlet, reports, (now, Which::Unknown));
+            self.send_waiting(*index, outlet, |_| true);
         }
     }
 
@@ -305,60 +335,74 @@ impl Ipfix {
         let mut state = self.state.borrow_mut();
         let State { outlets, reports, .. } = &mut *state;
         for (index, outlet) in outlets.iter_mut().filter(|(_, outlet)| outlet.exporter.is_on()) {
-            self.tell_templates(*index, outlet, reports, now, false);
-            next = next.min(outlet.templates_due.unwrap_or(next));
-            for (key, stream) in &mut outlet.streams {
-                let Some(since) = stream.since else { continue };
-                if now.since(since) >= PATIENCE {
-                    self.send(*index, &outlet.exporter, *key, stream);
-                } else {
-                    next = next.min(since.after(PATIENCE));
-                }
-            }
+            let is_due = |since: Time| now.since(since) >= PATIENCE;
+            let mut waiting = outlet.streams.values().flat_map(|stream| stream.waiting.values());
+            let goes = waiting.any(|waiting| waiting.since.is_some_and(is_due));
+            let which = if goes { Which::Unknown } else { Which::Due };
+            self.tell_templates(*index, outlet, reports, (now, which));
+            let due = reports.iter().map(|(key, report)| outlet.due(*key, report.since));
+            next = due.fold(next, Time::min);
+            self.send_waiting(*index, outlet, is_due);
+            let waiting = outlet.streams.values().flat_map(|stream| stream.waiting.values());
+            next = waiting
+                .filter_map(|waiting| waiting.since)
+                .fold(next, |next, since| next.min(since.after(PATIENCE)));
         }
         next
     }
 
-    /// Sends an exporter's templates if they are due, or now.
+    /// Sends an exporter's templates.
     fn tell_templates(
         &self,
         index: u32,
         outlet: &mut Outlet,
         reports: &BTreeMap<ReportKey, Report>,
-        now: Time,
-        must: bool,
+        (now, which): (Time, Which),
     ) {
-        if !must && outlet.templates_due.is_some_and(|due| now < due) {
-            return;
-        }
         let most = outlet.exporter.most();
-        for Report { id, template } in reports.values() {
+        for (report, Report { id, template, since }) in reports {
+            let is_unknown = which == Which::Unknown && !outlet.told.contains_key(report);
+            if !is_unknown && now < outlet.due(*report, *since) {
+                continue;
+            }
+            outlet.told.insert(*report, now);
             let key = (template.domain, template.source_port);
-            let (stream, bytes) = (outlet.streams.entry(key).or_default(), template.bytes(*id));
-            if stream.waiting.add(TEMPLATES, &bytes, most).is_err() {
-                self.send(index, &outlet.exporter, key, stream);
-                if stream.waiting.add(TEMPLATES, &bytes, most).is_err() {
-                    self.counts.lost.add(0, index as usize, 1);
+            let stream = outlet.streams.entry(key).or_default();
+            let mut message = Message::default();
+            if message.add(TEMPLATES, &template.bytes(*id), most).is_ok() {
+                self.send(index, &outlet.exporter, key, (&mut stream.sequence, message));
+            } else {
+                self.counts.lost.add(0, index as usize, 1);
+            }
+        }
+    }
+
+    /// Sends records that wait since a moment that `is_due` picks. Each template's are in messages of their own, as are templates: some
+    /// collectors look at a message's first set only.
+    fn send_waiting(&self, index: u32, outlet: &mut Outlet, is_due: impl Fn(Time) -> bool) {
+        for (key, stream) in &mut outlet.streams {
+            for waiting in stream.waiting.values_mut() {
+                if waiting.since.is_some_and(&is_due) {
+                    let message = std::mem::take(waiting).message;
+                    self.send(index, &outlet.exporter, *key, (&mut stream.sequence, message));
                 }
             }
         }
-        for (key, stream) in &mut outlet.streams {
-            self.send(index, &outlet.exporter, *key, stream);
-        }
-        outlet.templates_due = Some(now.after(Duration::from_secs(outlet.exporter.template_interval.into())));
     }
 
-    fn send(&self, index: u32, exporter: &Exporter, (domain, port): (u32, u16), stream: &mut Stream) {
-        if stream.waiting.is_empty() {
-            return;
-        }
-        let (clock, records) = (self.graph.clock(), stream.waiting.records());
+    fn send(
+        &self,
+        index: u32,
+        exporter: &Exporter,
+        (domain, port): (u32, u16),
+        (sequence, mut message): (&mut u32, Message),
+    ) {
+        let (clock, records) = (self.graph.clock(), message.records());
         let wall = clock.wall(clock.now()).duration_since(SystemTime::UNIX_EPOCH);
         let seconds = wall.map_or(0, |wall| wall.as_secs() as u32);
-        let bytes = stream.waiting.take(seconds, stream.sequence, domain);
+        let bytes = message.take(seconds, *sequence, domain);
         // RFC 7011, 3.1: records, whether or not they arrive.
-        stream.sequence = stream.sequence.wrapping_add(records);
-        stream.since = None;
+        *sequence = sequence.wrapping_add(records);
         let sent = self.table(exporter).map_err(|e| e.to_string()).and_then(|table| {
             let datagram = Datagram {
                 source: (exporter.source, port),

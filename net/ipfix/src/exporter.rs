@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 use shoal_datagram::Checksum;
 use shoal_graph::clock::Time;
 
 use crate::control::IpfixError;
 use crate::message::Message;
+use crate::template::ReportKey;
 
 /// IPFIX's port.
 pub const PORT: u16 = 4739;
@@ -15,6 +17,8 @@ pub const PORT: u16 = 4739;
 pub const PATH_MTU: u32 = 512;
 pub const LEAST_MTU: u32 = 68;
 pub const MOST_MTU: u32 = 1450;
+/// Templates are sent so late at the latest, without a record.
+const FIRST: Duration = Duration::from_secs(5);
 /// Seconds from one sending of templates to the next, by default.
 pub const INTERVAL: u32 = 20;
 /// Bytes of IP and UDP headers.
@@ -96,7 +100,15 @@ impl Exporter {
 pub(crate) struct Stream {
     /// Data records sent so far.
     pub sequence: u32,
-    pub waiting: Message,
+    /// Records that wait, by the number of their template.
+    pub waiting: BTreeMap<u16, Waiting>,
+}
+
+/// Records of a template that wait to be sent.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    /// Them.
+    pub message: Message,
     /// When the first of them came.
     pub since: Option<Time>,
 }
@@ -106,12 +118,22 @@ pub(crate) struct Outlet {
     pub exporter: Exporter,
     /// By domain and port.
     pub streams: BTreeMap<(u32, u16), Stream>,
-    /// When templates are sent next; `None`: before anything else.
-    pub templates_due: Option<Time>,
+    /// When each template was sent last.
+    pub told: BTreeMap<ReportKey, Time>,
+    /// When the exporter was set.
+    pub since: Time,
 }
 
 impl Outlet {
     pub fn new(exporter: Exporter) -> Self {
-        Outlet { exporter, streams: BTreeMap::new(), templates_due: None }
+        Outlet { exporter, streams: BTreeMap::new(), told: BTreeMap::new(), since: Time(0) }
+    }
+
+    /// When a template that there is since a moment is sent next.
+    pub fn due(&self, report: ReportKey, since: Time) -> Time {
+        match self.told.get(&report) {
+            Some(told) => told.after(Duration::from_secs(self.exporter.template_interval.into())),
+            None => since.max(self.since).after(FIRST),
+        }
     }
 }

@@ -24,11 +24,6 @@ pub struct Message {
 pub struct NoRoom;
 
 impl Message {
-    /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
-        self.sets.is_empty()
-    }
-
     /// Data records in it.
     pub fn records(&self) -> u32 {
         self.records
@@ -91,6 +86,6 @@ mod tests {
         let bytes = message.take(9, 5, 1);
         assert_eq!(bytes[..16], [0, 10, 0, 31, 0, 0, 0, 9, 0, 0, 0, 5, 0, 0, 0, 1]);
         assert_eq!(bytes[16..], [1, 0, 0, 10, 1, 2, 3, 4, 5, 6, 1, 1, 0, 5, 7]);
-        assert!(message.is_empty() && message.records() == 0);
+        assert!(message.sets.is_empty() && message.records() == 0);
     }
 }

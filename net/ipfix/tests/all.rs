@@ -52,26 +52,29 @@ fn templates_go_first_and_again_and_records_wait_a_second_at_most() {
     let key = ipfix.add_report(template());
     assert!(sent(&mut router, &port).is_empty(), "no collector");
     ipfix.set(Exporter { port: 5000, ..to(2) }).unwrap();
-    router.run();
+    assert!(sent(&mut router, &port).is_empty(), "they wait for a record");
+    router.advance(Duration::from_secs(3));
+    assert!(sent(&mut router, &port).is_empty());
+    router.advance(Duration::from_secs(2));
     let frames = port.received();
     let frame = &frames[0];
     assert_eq!((frames.len(), &frame[26..34]), (1, &[10, 0, 0, 1, 10, 0, 0, 2][..]));
     assert_eq!(frame[34..42], [0x0f, 0xa0, 0x13, 0x88, 0, 40, 0, 0], "4000 to 5000, no checksum");
     assert_eq!((frame[20], frame[22]), (0x40, 254), "DF, TTL");
-    assert_eq!(frame[42..], [&header(32, 3, 0)[..], &TEMPLATE].concat());
+    assert_eq!(frame[42..], [&header(32, 8, 0)[..], &TEMPLATE].concat());
     ipfix.record(key, &[4, 10, 0, 0, 5]);
     ipfix.record(key, &[5, 10, 0, 0, 6]);
     assert!(sent(&mut router, &port).is_empty(), "they wait for others");
     router.advance(Duration::from_secs(1));
     let data = [1, 0, 0, 14, 4, 10, 0, 0, 5, 5, 10, 0, 0, 6];
-    assert_eq!(sent(&mut router, &port), [[&header(30, 4, 0)[..], &data].concat()]);
+    assert_eq!(sent(&mut router, &port), [[&header(30, 9, 0)[..], &data].concat()]);
     ipfix.record(key, &[4, 10, 0, 0, 7]);
     ipfix.flush();
     let all = sent(&mut router, &port);
-    let both = [&[1, 0, 0, 9, 4, 10, 0, 0, 7][..], &TEMPLATE].concat();
-    assert_eq!(all, [[&header(41, 4, 2)[..], &both].concat()], "two records came before");
+    let data = [&header(25, 9, 2)[..], &[1, 0, 0, 9, 4, 10, 0, 0, 7]].concat();
+    assert_eq!(all, [data], "two records came before, and the template is known");
     router.advance(Duration::from_secs(20));
-    assert_eq!(sent(&mut router, &port), [[&header(32, 24, 3)[..], &TEMPLATE].concat()]);
+    assert_eq!(sent(&mut router, &port), [[&header(32, 28, 3)[..], &TEMPLATE].concat()]);
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn every_exporter_gets_every_record_and_one_to_an_ip6_collector_has_checksums() 
     router.run();
     let frames = port.received();
     let of = |last: u8| frames.iter().filter(|f| f[12..14] == [8, 0] && f[33] == last).count();
-    assert_eq!((of(2), of(3)), (1, 1));
+    assert_eq!((of(2), of(3)), (2, 2), "the template again, and the record");
     assert_eq!(ipfix.sent(2).1, 1);
 }
 
@@ -169,6 +172,31 @@ fn mistakes_change_nothing() {
 }
 
 #[test]
+fn templates_and_the_records_of_each_are_in_messages_of_their_own() {
+    let (mut router, port) = bed();
+    let ipfix = router.get::<Ipfix>();
+    let keys = [ipfix.add_report(template()), ipfix.add_report(template())];
+    ipfix.set(to(2)).unwrap();
+    let sets = |all: Vec<Vec<u8>>| -> Vec<[u8; 2]> {
+        all.iter()
+            .map(|message| {
+                assert_eq!(usize::from(message[19]), message.len() - 16, "one set");
+                [message[16], message[17]]
+            })
+            .collect()
+    };
+    assert!(sent(&mut router, &port).is_empty());
+    for at in [1, 0, 1, 0] {
+        ipfix.record(keys[at], &[4, 10, 0, 0, 5]);
+    }
+    ipfix.flush();
+    assert_eq!(sets(sent(&mut router, &port)), [[0, 2], [0, 2], [1, 0], [1, 1]]);
+    ipfix.record(keys[1], &[4, 10, 0, 0, 5]);
+    ipfix.remove_report(keys[1]);
+    assert_eq!(sets(sent(&mut router, &port)), [[1, 1]], "what waits is sent before");
+}
+
+#[test]
 fn a_template_that_goes_is_sent_no_more_and_its_number_is_not_given_again() {
     let (mut router, port) = bed();
     let ipfix = router.get::<Ipfix>();
@@ -181,6 +209,7 @@ fn a_template_that_goes_is_sent_no_more_and_its_number_is_not_given_again() {
     ipfix.flush();
     assert!(sent(&mut router, &port).is_empty());
     ipfix.add_report(template());
+    ipfix.flush();
     let all = sent(&mut router, &port);
     assert_eq!(all[0][20..22], [1, 1], "257");
 }

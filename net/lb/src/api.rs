@@ -32,6 +32,8 @@ pub static API: ApiPart = ApiPart {
     ],
 };
 
+/// Bits of a class of service. Others are not looked at.
+const DSCP: u8 = 0x3f;
 /// A protocol that stands for all of them.
 const ANY: u8 = u8::MAX;
 /// A number that leaves a setting as it is.
@@ -87,12 +89,11 @@ fn prefix(AddressWithPrefix(Prefix { address, len }): AddressWithPrefix) -> Resu
     IpPrefix::new(address, len).map_err(|_| Retval::INVALID_VALUE)
 }
 
-/// What a message says: port 0 is all packets.
+/// What a message says: port 0 and protocols without ports are all packets.
 fn key(pfx: AddressWithPrefix, protocol: u8, port: u16) -> Result<VipKey, Retval> {
     let port = match (protocol, port) {
-        (_, 0) => None,
-        (6 | 17, port) => Some((IpProtocol(protocol), port)),
-        _ => return Err(Retval::INVALID_VALUE),
+        (6 | 17, 1..) => Some((IpProtocol(protocol), port)),
+        _ => None,
     };
     Ok(VipKey { prefix: prefix(pfx)?, port })
 }
@@ -204,9 +205,10 @@ impl Request for LbAddDelVipV2 {
             LbSrvType(1) => Service::NodePort(self.node_port),
             _ => return Err(Retval::INVALID_VALUE),
         };
+        let encap = encap(self.encap)?;
         let policy = Policy {
-            encap: encap(self.encap)?,
-            dscp: self.dscp,
+            encap,
+            dscp: if encap == Encap::L3dsr { self.dscp & DSCP } else { 0 },
             service,
             target_port: self.target_port,
             new_length: self.new_flows_table_length,

@@ -92,10 +92,25 @@ fn messages_configure_and_list() {
         LbAddDelVipV2 { encap: LbEncapType(9), ..add("91.0.0.0/8", 0) }.handle(&call),
         Err(Retval::INVALID_VALUE)
     );
-    assert_eq!(
-        LbAddDelVipV2 { protocol: 99, ..add("91.0.0.0/8", 9) }.handle(&call),
-        Err(Retval::INVALID_VALUE)
-    );
+    // A protocol without ports has no port, and what is not L3DSR's has no class of service.
+    let all = LbAddDelVipV2 { protocol: 99, dscp: 255, ..add("91.0.0.0/8", 9) };
+    all.handle(&call).unwrap();
+    assert_eq!(add("91.0.0.0/8", 0).handle(&call), Err(Retval::VALUE_EXIST));
+    let dsr = LbAddDelVipV2 { encap: LbEncapType(2), dscp: 0x49, ..add("93.0.0.0/8", 0) };
+    dsr.handle(&call).unwrap();
+    let classes = |pfx: &str| {
+        let all = LbVipDump {
+            pfx: prefix(pfx),
+            pfx_matcher: PrefixMatcher { le: 0, ge: 0 },
+            protocol: 255,
+            port: 0,
+        };
+        all.dump(&call).map(|vip| vip.dscp.0).collect::<Vec<u8>>()
+    };
+    assert_eq!((classes("91.0.0.0/8"), classes("93.0.0.0/8")), (vec![0], vec![9]));
+    for vip in ["91.0.0.0/8", "93.0.0.0/8"] {
+        LbAddDelVipV2 { is_del: true, ..add(vip, 0) }.handle(&call).unwrap();
+    }
     let server = |is_del| LbAddDelAs {
         pfx: prefix("90.0.0.0/8"),
         protocol: 255,

@@ -49,10 +49,15 @@ const PAGE: usize = 256;
 impl From<MapError> for Retval {
     fn from(error: MapError) -> Self {
         match error {
-            MapError::Unfit(_) | MapError::Rule(..) | MapError::Number(..) => Retval::INVALID_VALUE,
-            MapError::Full(_) => Retval::UNSPECIFIED,
-            MapError::NoDomain(_) | MapError::NoRule(..) => Retval::NO_SUCH_ENTRY,
-            MapError::Taken(_) | MapError::OtherKind(_) => Retval::VALUE_EXIST,
+            // VPP says no more of domains and rules.
+            MapError::Unfit(_)
+            | MapError::Rule(..)
+            | MapError::Number(..)
+            | MapError::Full(_)
+            | MapError::NoDomain(_)
+            | MapError::NoRule(..)
+            | MapError::Taken(_) => Retval::UNSPECIFIED,
+            MapError::OtherKind(_) => Retval::VALUE_EXIST,
             MapError::Interface(error) => error.into(),
             MapError::Reassembly(_) => Retval::INVALID_SW_IF_INDEX,
         }
@@ -133,11 +138,14 @@ pub struct MapAddDelRule {
 impl Request for MapAddDelRule {
     fn handle(self, call: &Call) -> Result<(), Retval> {
         let map = map(call)?;
-        Ok(if self.is_add {
-            map.add_rule(self.index, self.psid, self.ip6_dst)
-        } else {
-            map.del_rule(self.index, self.psid)
-        }?)
+        if self.is_add {
+            return Ok(map.add_rule(self.index, self.psid, self.ip6_dst)?);
+        }
+        match map.del_rule(self.index, self.psid) {
+            // As VPP: what is not there need not go.
+            Err(MapError::NoRule(..)) => Ok(()),
+            done => Ok(done?),
+        }
     }
 }
 
@@ -275,6 +283,9 @@ pub struct MapSummaryStatsReply {
 impl Request for MapSummaryStats {
     fn handle(self, call: &Call) -> Result<MapSummaryStatsReply, Retval> {
         let all = map(call)?.all();
+        if all.is_empty() {
+            return Err(Retval::UNSPECIFIED);
+        }
         let sum = |of: fn(&Shown) -> u64| all.iter().map(of).sum::<u64>();
         Ok(MapSummaryStatsReply {
             retval: 0,

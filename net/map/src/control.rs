@@ -10,19 +10,21 @@ use shoal_adj::Adjacencies;
 use shoal_fib::FibTables;
 use shoal_graph::{FeatureSpec, PacketNode};
 use shoal_interface::{Event, InterfaceError, Interfaces, SwIfIndex};
+use shoal_ip6::node::frag::Ip6Frag;
 use shoal_module::{Control, InitError};
 use shoal_reassembly::{Reassembly, ReassemblyError, Side, Version};
 
 use crate::config::{Config, Settings};
 use crate::domain::{Domain, InvalidDomain, Parameters};
 use crate::node::fragment::Fragment;
+use crate::node::fragment6::Fragment6;
 use crate::node::ip4_map::Ip4Map;
 use crate::node::ip4_map_t::Ip4MapT;
 use crate::node::ip6_map::Ip6Map;
 use crate::node::ip6_map_t::Ip6MapT;
 use crate::node::{MOST_DOMAINS, RX, Shared, TX};
 
-/// Who uses shallow reassembly.
+/// Who uses reassembly.
 const USER: &str = "map";
 
 /// Why an operation failed; nothing was changed.
@@ -118,13 +120,14 @@ impl Map {
         let shared = Shared::new(graph.counters(), tables, reassembly.words())?;
         let s = || Arc::clone(&shared);
         graph.add_frame(Fragment { shared: s() })?;
+        graph.add_frame(Fragment6 { cutter: Ip6Frag::new(control.get::<Adjacencies>()?.table()) })?;
         graph.add_packet(Ip4Map { shared: s() })?;
         graph.add_packet(Ip6Map { shared: s() })?;
         graph.add_packet(Ip4MapT { shared: s() })?;
         graph.add_packet(Ip6MapT { shared: s() })?;
         let after: [&[&str]; 2] = [
             &["ip4-not-enabled", "ip4-sv-reassembly-feature"],
-            &["ip6-not-enabled", "ip6-sv-reassembly-feature"],
+            &["ip6-not-enabled", "ip6-full-reassembly-feature", "ip6-sv-reassembly-feature"],
         ];
         for mode in [Mode::Encapsulate, Mode::Translate] {
             for ((arc, node), after) in ARCS.into_iter().zip(nodes(mode)).zip(after) {
@@ -288,7 +291,12 @@ impl Map {
         for (version, (arc, node)) in
             [Version::Ip4, Version::Ip6].into_iter().zip(ARCS.into_iter().zip(nodes(mode)))
         {
-            self.reassembly.use_sv((interface, version, Side::Input), USER, on)?;
+            if (mode, version) == (Mode::Encapsulate, Version::Ip6) {
+                // What is in a tunnel packet is seen when all of it is there.
+                self.reassembly.use_full((interface, version), USER, on)?;
+            } else {
+                self.reassembly.use_sv((interface, version, Side::Input), USER, on)?;
+            }
             self.interfaces.enable_feature(arc, node, interface, on)?;
         }
         let mut all = self.on.borrow_mut();

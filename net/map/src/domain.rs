@@ -83,7 +83,7 @@ impl Domain {
         }
         let (ip4, ip6) = (parameters.ip4.len(), parameters.ip6.len());
         let free = 32 - ip4;
-        let is_prefix = ea_bits > 0 && ea_bits < free;
+        let is_prefix = ea_bits < free;
         let (suffix_shift, suffix_len) = if is_prefix { (free - ea_bits, ea_bits) } else { (0, free) };
         // Without such bits, or in a prefix of a single customer, addresses are as they are given, or as rules say.
         if ea_bits > 0 && ip6 < 128 {
@@ -241,6 +241,12 @@ mod tests {
             assert_eq!(domain.internet(four("192.0.2.33")), six(address), "{prefix}");
             assert_eq!(domain.of_internet(six(address)), four("192.0.2.33"), "{prefix}");
         }
+    }
+
+    #[test]
+    fn without_customers_bits_a_network_is_one_customers() {
+        let domain = domain("192.0.2.0/24", "2001:db8::/48", "2001:db8:ffff::1/128", 0, (0, 0));
+        assert_eq!(domain.customer(four("192.0.2.33"), 80), Some(six("2001:db8:0:0:0:c000:200:0")));
     }
 
     #[test]

@@ -138,6 +138,7 @@ fn tunnels_carry_packets_both_ways() {
     let (outer, inner) = tunnel.split_at(Ip6Header::LEN);
     assert_eq!((outer[6], &outer[8..24], &outer[24..40]), (4, &relay().octets()[..], &ce().octets()[..]));
     assert!(is_whole4(inner) && inner[8] == 8);
+    assert_eq!(outer[7], 63, "VPP's 64, of which its lookup takes one");
     let packet = customers(PORT, udp);
     let left = bed.tunnelled(ce(), &packet).expect("it comes out");
     assert_eq!((left[8], &left[12..]), (8, &packet[12..]));
@@ -149,6 +150,10 @@ fn tunnels_carry_packets_both_ways() {
     let frame = PacketBuilder::ethernet(CE_MAC, bed.access.mac()).ip6(ce(), relay());
     bed.router.send(&bed.access, frame.protocol(IpProtocol::IP_IN_IP).payload(&packet).build());
     assert_eq!(bed.far.received().pop().expect("it goes there")[..6], CE_MAC.0);
+    // One that is not known: not by another way.
+    bed.map.set(|settings| settings.ip4_next_hop = Some(Ipv4Addr::new(10, 77, 0, 3)));
+    assert!(bed.tunnelled(ce(), &packet).is_none());
+    assert_eq!(bed.router.error("ip6-map", "pre-resolved next hop is not known"), 1);
     bed.map.set(|settings| settings.ip4_next_hop = None);
     // Others' addresses, ports and port sets, and ports that are no customer's.
     let thieves = [
@@ -163,10 +168,35 @@ fn tunnels_carry_packets_both_ways() {
     assert_eq!(bed.router.error("ip6-map", "decap security check failed"), 4);
     assert!(bed.toward_customer(|p| p.udp(53, 1023)).is_none());
     assert_eq!(bed.router.error("ip4-map", "encap security check failed"), 1);
+    bed.map.set(|settings| settings.icmp6_unreachables = true);
+    bed.access.received();
+    assert!(bed.tunnelled(ce(), &customers(PORT + 256, udp)).is_none());
+    let told = bed.access.received().pop().expect("its sender is told");
+    assert_eq!((told[ETHER + 40], told[ETHER + 41]), (1, 5), "source address failed policy");
+    bed.map.set(|settings| settings.icmp6_unreachables = false);
     bed.map.set(|settings| settings.security_check = false);
     assert!(bed.tunnelled(thieves[0], &packet).is_some(), "when it is not checked");
     let counts = bed.map.domain(0).unwrap().counts;
-    assert_eq!((counts[0].0, counts[1].0), (3, 1));
+    assert_eq!((counts[0].0, counts[1].0), (4, 1), "also the one without a next hop");
+}
+
+#[test]
+fn a_tunnel_packet_in_pieces_is_put_together_first() {
+    let mut bed = bed(Mode::Encapsulate);
+    let packet = customers(PORT, |p, port| p.udp(port, 53).payload(&[7; 100]));
+    let piece = |at: usize, end: usize, more: u8| {
+        let mut fragment = vec![4, 0, 0, at as u8 | more, 0, 0, 0, 9];
+        fragment.extend(&packet[at..end]);
+        let outer = PacketBuilder::ethernet(CE_MAC, FAR_MAC).ip6(ce(), relay());
+        outer.protocol(IpProtocol(44)).payload(&fragment).build()[ETHER..].to_vec()
+    };
+    assert!(bed.toward_server(&piece(64, packet.len(), 0)).is_none(), "out of order");
+    let left = bed.toward_server(&piece(0, 64, 1)).expect("it comes out");
+    assert_eq!((left.len(), &left[12..]), (packet.len(), &packet[12..]));
+    // Full reassembly goes with MAP, and not what an operator wants of it.
+    let reassembly = bed.router.get::<shoal_reassembly::Reassembly>();
+    bed.map.set_interface(bed.access.index(), Mode::Encapsulate, false).unwrap();
+    assert_eq!(reassembly.interface(bed.access.index()), shoal_reassembly::Families::NONE);
 }
 
 #[test]
@@ -289,6 +319,23 @@ fn senders_of_packets_that_are_too_long_once_translated_are_told() {
 }
 
 #[test]
+fn translated_packets_too_large_for_a_domain_are_cut() {
+    let mut bed = bed(Mode::Translate);
+    let packet = PacketBuilder::ethernet(FAR_MAC, bed.far.mac()).ip4(SERVER, CUSTOMER).ttl(9);
+    bed.router.send(&bed.far, packet.udp(53, PORT).payload(&[7; 1453]).build());
+    let pieces = bed.access.received();
+    let lengths: Vec<usize> = pieces.iter().map(|piece| piece.len() - ETHER).collect();
+    assert_eq!(lengths, [1496, 40 + 8 + 1461 - 1448], "a domain of 1500 bytes");
+    for (piece, place) in pieces.iter().zip([1, 1448]) {
+        assert_eq!((piece[ETHER + 6], piece[ETHER + 7]), (44, 8), "fragments");
+        assert_eq!(u16::from_be_bytes([piece[ETHER + 42], piece[ETHER + 43]]), place);
+    }
+    let just = PacketBuilder::ethernet(FAR_MAC, bed.far.mac()).ip4(SERVER, CUSTOMER).ttl(9);
+    bed.router.send(&bed.far, just.udp(53, PORT).payload(&[7; 1452]).build());
+    assert_eq!(bed.access.received().len(), 1);
+}
+
+#[test]
 fn errors_of_routers_on_the_way_need_a_source() {
     let mut bed = bed(Mode::Translate);
     let server = six("2001:db8:ffff:ff00:a:0:200:0");
@@ -360,7 +407,12 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
     assert_eq!(MapRuleDump { domain_index: 2 }.dump(&call).map(|rule| rule.psid).collect::<Vec<_>>(), [3]);
     let (page, end) = MapDomainsGet { cursor: 0 }.get(&call).unwrap();
     assert_eq!((page.len(), page[1].domain_index, end.retval, end.cursor), (2, 2, 0, u32::MAX));
-    assert_eq!(MapDelDomain { index: 1 }.handle(&call), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(MapDelDomain { index: 1 }.handle(&call), Err(Retval::UNSPECIFIED));
+    let rule = |index, is_add| MapAddDelRule { index, is_add, ip6_dst: ce(), psid: 4 };
+    assert_eq!(rule(2, true).handle(&call), Err(Retval::UNSPECIFIED), "two port sets at one address");
+    assert_eq!(rule(2, false).handle(&call), Ok(()), "there is none");
+    assert_eq!(rule(9, false).handle(&call), Err(Retval::UNSPECIFIED));
+    assert_eq!(MapSummaryStats {}.handle(&call).unwrap().total_bindings, 2);
     assert_eq!(MapParamGet {}.handle(&call).unwrap().tc_class, 32);
     api::same_as_vpp(&[&shoal_map::api::API]);
     let mut running = Running::default();
@@ -377,4 +429,7 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
     ] {
         assert!(lines.contains(line), "{line} is not in {lines}");
     }
+    map.del_domain(0).unwrap();
+    map.del_domain(2).unwrap();
+    assert_eq!(MapSummaryStats {}.handle(&call).map(drop), Err(Retval::UNSPECIFIED), "without domains");
 }

@@ -15,6 +15,21 @@ pub enum NatError {
     /// NAT of this kind is off.
     #[error("{0} is disabled: {0} plugin enable")]
     Off(&'static str),
+    /// Likewise, as a kind says it that answers like one that is switched off twice.
+    #[error("{0} is disabled: {0} plugin enable")]
+    Disabled(&'static str),
+    /// It has mappings only.
+    #[error("static mapping only mode: there are no addresses that hosts share")]
+    StaticOnly,
+    /// A mapping's port is of an address that hosts do not share.
+    #[error("External address must be allocated.")]
+    NotShared(Ipv4Addr),
+    /// A port of it is a mapping's.
+    #[error("Address {0} is used by static mapping.")]
+    Mapped(Ipv4Addr),
+    /// The host has no session.
+    #[error("there is no such user")]
+    NoUser,
     /// It is on already.
     #[error("already enabled")]
     AlreadyOn,
@@ -122,7 +137,10 @@ impl From<NatError> for Retval {
         match error {
             NatError::Off(_) | NatError::Unsupported(_) => Retval::UNSUPPORTED,
             NatError::AlreadyOn => Retval::FEATURE_ALREADY_ENABLED,
-            NatError::AlreadyOff => Retval::FEATURE_ALREADY_DISABLED,
+            NatError::AlreadyOff | NatError::Disabled(_) => Retval::FEATURE_ALREADY_DISABLED,
+            NatError::StaticOnly => Retval::FEATURE_DISABLED,
+            // As VPP, which has no name for it.
+            NatError::NoUser => Retval(1),
             NatError::Sessions { .. }
             | NatError::Timeout { .. }
             | NatError::Limit { .. }
@@ -140,10 +158,13 @@ impl From<NatError> for Retval {
             | NatError::NoMapping
             | NatError::NoBackEnd
             | NatError::NoPoolAddress(_)
+            | NatError::NotShared(_)
             | NatError::NoVrf(_)
             | NatError::NoExempt(_)
             | NatError::NoSession => Retval::NO_SUCH_ENTRY,
-            NatError::MustRemain | NatError::Busy(_) | NatError::Graph(_) => Retval::UNSPECIFIED,
+            NatError::MustRemain | NatError::Mapped(_) | NatError::Busy(_) | NatError::Graph(_) => {
+                Retval::UNSPECIFIED
+            }
             NatError::Fib(error) => shoal_fib::api::retval(&error),
             NatError::If(error) => error.into(),
             NatError::Reassembly(_) => Retval::INVALID_SW_IF_INDEX,

@@ -1,4 +1,5 @@
-//! What both kinds of NAT44 have in common: packets, mappings, pools, interfaces, counters, errors. Without sessions and without nodes.
+//! What both kinds of NAT44 have in common: packets, mappings, pools, interfaces, counters, errors; and what all kinds of NAT tell flow
+//! collectors. Without sessions and without nodes.
 #![forbid(unsafe_code)]
 
 pub mod counters;
@@ -11,6 +12,7 @@ pub mod pool;
 pub mod ports;
 pub mod reach;
 pub mod session_events;
+pub mod sizes;
 pub mod translated;
 
 pub use error::NatError;

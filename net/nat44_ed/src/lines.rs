@@ -8,7 +8,7 @@ pub(crate) static LINES: &[LineKind] = &[
     LineKind::setting(Phase::Policies, "nat mss-clamping <mss:u16>", "", "nat mss-clamping disable").needs(&["nat44"]),
     LineKind::setting(Phase::Policies, "set nat timeout udp <udp:u32> tcp-established <tcp-established:u32> tcp-transitory <tcp-transitory:u32> icmp <icmp:u32>", "", "set nat timeout reset").needs(&["nat44"]),
     LineKind::setting(Phase::Policies, "set nat44 session limit <limit:u32> vrf <vrf:u32>", "vrf", "set nat44 session limit off vrf <vrf>").needs(&["nat44"]),
-    LineKind::setting(Phase::Policies, "nat ipfix logging domain <domain:u32> src-port <src-port:u16>", "", "nat ipfix logging disable").needs(&["nat44"]),
+    LineKind::setting(Phase::Policies, "nat ipfix logging domain <domain:u32> src-port <src-port:u16>", "", "nat ipfix logging disable"),
     LineKind::item(Phase::Policies, "nat44 vrf table add <table:u32>", "add -> del").needs(&["nat44"]).makes("nat44 vrf <table>"),
     LineKind::item(Phase::Policies, "nat44 vrf route add table <table:u32> <vrf:u32>", "add -> del").needs(&["nat44 vrf <table>"]),
     LineKind::item(Phase::Policies, "set interface nat44 {in <in:interface> | out <out:interface>}", "... del").needs(&["nat44"]),

@@ -12,8 +12,11 @@ use shoal_nat44::mapping::{External, TwiceNat};
 pub(crate) fn running(control: &Control, running: &mut Running) {
     let Some(nat) = running.part::<Nat44>(control) else { return };
     let Some(interfaces) = running.part::<Interfaces>(control) else { return };
-    let Some(on) = nat.enabled() else { return };
     let mut line = |line: String| running.line(Phase::Policies, line);
+    if let Some((domain, port)) = nat.ipfix() {
+        line(format!("nat ipfix logging domain {domain} src-port {port}"));
+    }
+    let Some(on) = nat.enabled() else { return };
     line(enable(on));
     settings(&nat, &mut line);
     let name = |interface| interfaces.name(interface).map(|name| word(&name).into_owned());
@@ -76,9 +79,6 @@ fn settings(nat: &Nat44, line: &mut impl FnMut(String)) {
     }
     for (vrf, limit) in nat.limits() {
         line(format!("set nat44 session limit {limit} vrf {vrf}"));
-    }
-    if let Some((domain, port)) = nat.ipfix() {
-        line(format!("nat ipfix logging domain {domain} src-port {port}"));
     }
     for (table, routes) in nat.vrf_tables() {
         line(format!("nat44 vrf table add {table}"));

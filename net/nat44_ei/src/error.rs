@@ -34,6 +34,58 @@ pub enum Error {
     CannotTranslate,
 }
 
+/// The same of a packet to a host, shown where VPP shows it.
+#[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Out2inError {
+    /// unsupported protocol
+    #[counter("unsupported protocol")]
+    #[at("nat44-ei-out2in")]
+    UnsupportedProtocol,
+    /// out of ports
+    #[counter("out of ports")]
+    #[at("nat44-ei-out2in")]
+    OutOfPorts,
+    /// outside VRF ID not found
+    #[counter("outside VRF ID not found")]
+    #[at("nat44-ei-out2in")]
+    BadOutsideFib,
+    /// unsupported ICMP type
+    #[counter("unsupported ICMP type")]
+    #[at("nat44-ei-out2in")]
+    BadIcmpType,
+    /// no translation
+    #[counter("no translation")]
+    #[at("nat44-ei-out2in")]
+    NoTranslation,
+    /// maximum sessions exceeded
+    #[counter("maximum sessions exceeded")]
+    #[at("nat44-ei-out2in")]
+    MaxSessions,
+    /// cannot create NAT user
+    #[counter("cannot create NAT user")]
+    #[at("nat44-ei-out2in")]
+    CannotCreateUser,
+    /// couldn't translate packet
+    #[counter("couldn't translate packet")]
+    #[at("nat44-ei-out2in")]
+    CannotTranslate,
+}
+
+impl From<Error> for Out2inError {
+    fn from(why: Error) -> Self {
+        match why {
+            Error::UnsupportedProtocol => Out2inError::UnsupportedProtocol,
+            Error::OutOfPorts => Out2inError::OutOfPorts,
+            Error::BadOutsideFib => Out2inError::BadOutsideFib,
+            Error::BadIcmpType => Out2inError::BadIcmpType,
+            Error::NoTranslation => Out2inError::NoTranslation,
+            Error::MaxSessions => Out2inError::MaxSessions,
+            Error::CannotCreateUser => Out2inError::CannotCreateUser,
+            Error::CannotTranslate => Out2inError::CannotTranslate,
+        }
+    }
+}
+
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         match fault {

@@ -31,7 +31,8 @@ pub struct Header {
 pub struct Change {
     /// What happened.
     pub event: Event,
-    /// The session; its outside table is not sent.
+    /// The session. One that begins has both ends and its inside table, another its outside end and outside table only; the table that
+    /// is not sent is the same.
     pub session: Session,
     /// Packets so far.
     pub packets: u32,
@@ -86,7 +87,13 @@ impl Header {
 impl Change {
     /// Its bytes.
     pub fn write(&self) -> Vec<u8> {
-        let Session { inside, inside_table, outside, protocol, is_static, remote, .. } = self.session;
+        let Session { inside, inside_table, outside, outside_table, protocol, is_static, remote } =
+            self.session;
+        // What is known already goes by its outside end.
+        let (inside, table) = match self.event {
+            Event::Begins => (inside, inside_table),
+            Event::Ends | Event::Used => ((0, 0), outside_table),
+        };
         let event = match self.event {
             Event::Begins => 1,
             Event::Ends => 2,
@@ -104,7 +111,7 @@ impl Change {
         bytes.extend(0_u32.to_be_bytes());
         bytes.extend(remote.1.to_be_bytes());
         bytes.extend(0_u16.to_be_bytes());
-        bytes.extend(inside_table.to_be_bytes());
+        bytes.extend(table.to_be_bytes());
         bytes.extend(self.packets.to_be_bytes());
         bytes.extend(self.bytes.to_be_bytes());
         bytes
@@ -141,40 +148,49 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
-    fn change() -> Change {
+    fn change(event: Event) -> Change {
         let session = Session {
             inside: (0x0a00_0005, 2000),
             inside_table: 7,
             outside: (0x1400_000a, 63327),
-            outside_table: 7,
+            outside_table: if event == Event::Begins { 7 } else { 8 },
             protocol: UDP,
             is_static: true,
             remote: (0x1400_0009, 53),
         };
-        Change { event: Event::Used, session, packets: 3, bytes: 0x1_0000_0002 }
+        Change { event, session, packets: 3, bytes: 0x1_0000_0002 }
     }
 
     #[test]
     fn bytes_are_those_that_vpp_sends() {
         let expected = [
-            3, 1, 0, 1, 10, 0, 0, 5, 20, 0, 0, 10, 7, 208, 247, 95, 20, 0, 0, 9, 0, 0, 0, 0, 0, 53, 0, 0, 0,
+            1, 1, 0, 1, 10, 0, 0, 5, 20, 0, 0, 10, 7, 208, 247, 95, 20, 0, 0, 9, 0, 0, 0, 0, 0, 53, 0, 0, 0,
             0, 0, 7, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2,
         ];
-        assert_eq!(change().write(), expected);
+        assert_eq!(change(Event::Begins).write(), expected);
+        // One that is used, or ends, is named by its outside end.
+        let mut expected = expected;
+        (expected[0], expected[31]) = (3, 8);
+        expected[4..8].fill(0);
+        expected[12..14].fill(0);
+        assert_eq!(change(Event::Used).write(), expected);
+        expected[0] = 2;
+        assert_eq!(change(Event::Ends).write(), expected);
         let header = Header { is_ack: true, count: 2, sequence: 0x0102_0304, thread: 5 };
         assert_eq!(header.write(), [1, 1, 0, 2, 1, 2, 3, 4, 0, 0, 0, 5]);
     }
 
     #[test]
     fn what_was_written_is_read() {
-        assert_eq!(Change::read(&change().write()), Some(change()));
+        let begins = change(Event::Begins);
+        assert_eq!(Change::read(&begins.write()), Some(begins));
         let header = Header { is_ack: false, count: 9, sequence: u32::MAX, thread: 1 };
         assert_eq!(Header::read(&header.write()), Some(header));
     }
 
     #[test]
     fn what_is_none_is_refused() {
-        let bytes = change().write();
+        let bytes = change(Event::Begins).write();
         assert_eq!(Change::read(bytes.get(1..).unwrap()), None, "too short");
         for (at, value) in [(0, 0), (0, 4), (1, 0), (1, 4)] {
             let mut bytes = bytes.clone();

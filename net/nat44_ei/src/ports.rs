@@ -43,12 +43,13 @@ impl Ports<'_> {
     /// Shared addresses that the host may use, in the order in which they are tried.
     fn addresses(&self) -> impl Iterator<Item = u32> {
         let (host, table) = self.host;
-        // RFC 4787, REQ-2: a host keeps its address. VPP begins with the one that the host's address picks.
+        // RFC 4787, REQ-2: a host keeps its address. VPP begins with the one that the host's address picks; of those that are for all
+        // VRFs it takes the one before.
         let start = host.swap_bytes() as usize % self.config.pool.len().max(1);
         let (before, after) = self.config.pool.split_at_checked(start).unwrap_or_default();
         let in_order = move || after.iter().chain(before);
         let own = in_order().filter(move |pool| pool.table == Some(table));
-        let all = in_order().filter(|pool: &&PoolAddress| pool.table.is_none());
+        let all = in_order().rev().filter(|pool: &&PoolAddress| pool.table.is_none());
         own.chain(all).take(ADDRESSES).map(|pool| pool.address)
     }
 

@@ -106,9 +106,6 @@ fn settings(nat: &Nat44Ei, line: &mut impl FnMut(String)) {
     for prefix in nat.exempt() {
         line(format!("nat44 ei exempt {prefix}"));
     }
-    if let Some((domain, port)) = nat.ipfix() {
-        line(format!("nat44 ei ipfix logging domain {domain} src-port {port}"));
-    }
 }
 
 fn mapping(spec: &Spec, external: &str) -> String {

@@ -486,16 +486,17 @@ impl Sessions {
         Some(handle)
     }
 
-    /// Counts of a session are at least these, another router says; it is used.
-    pub fn refresh(&mut self, session: &Session, packets: u32, bytes: u64, now: Tick) -> bool {
-        let Some(handle) = self.find(session.inside_key()) else { return false };
-        let Some(table) = self.table.as_mut() else { return false };
+    /// Counts of the session with this outside end are at least these, another router says; it is used.
+    pub fn refresh(&mut self, session: &Session, packets: u32, bytes: u64, now: Tick) {
+        let Some(handle) = self.find(session.outside_key()).and_then(|outside| self.peer(outside)) else {
+            return;
+        };
+        let Some(table) = self.table.as_mut() else { return };
         if let Some(way) = table.get_mut(handle) {
             way.set_counts(packets, bytes);
         }
         table.touch(handle, now);
         self.users.used(handle.index());
-        true
     }
 
     /// Sessions of a host.

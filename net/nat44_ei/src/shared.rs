@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use shoal_buffer::slot::SlotKey;
 use shoal_graph::counter::{Counters, Simple};
-use shoal_graph::process::Sender;
 use shoal_infra::Published;
 use shoal_interface::{IfTable, MAX_INTERFACES, SwIfIndex};
 use shoal_nat::Kind;
@@ -13,7 +12,6 @@ use shoal_nat44::counters::{PathCounters, set_gauge};
 use shoal_nat44::reach::Reach;
 use shoal_nat44::session_events::{Exhausted, NewsChannel};
 use shoal_reassembly::L4;
-use shoal_syslog::Gate;
 
 use crate::blocks::BlockEvent;
 use crate::config::Config;
@@ -138,7 +136,7 @@ impl Shared {
         counters: &Counters,
         reach: Reach,
         (interfaces, words): (IfTable, SlotKey<L4>),
-        (gate, tell): (Gate, Sender<ThreadEvent>),
+        news: NewsChannel<ThreadEvent>,
     ) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Shared {
             config: Published::new(Config::default()),
@@ -146,7 +144,7 @@ impl Shared {
             reach,
             interfaces,
             words,
-            news: NewsChannel::new(gate, tell),
+            news,
         }))
     }
 

@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use shoal_nat44::mapping::External;
+use shoal_nat44_ei::config::Mode;
 use shoal_nat44_ei::sessions::Record;
 use shoal_nat44_ei::{Enable, Nat44Ei, Side, Spec};
 use shoal_testkit::nat_bed::NatBed;
@@ -38,7 +39,9 @@ pub fn bed_of(enable: Enable) -> Bed {
     nat.enable(enable).unwrap();
     nat.set_side(bed.inside.index(), Side::Inside, true).unwrap();
     nat.set_side(bed.outside.index(), Side::Outside, true).unwrap();
-    bed.share(SHARED);
+    if enable.mode == Mode::Dynamic {
+        bed.share(SHARED);
+    }
     bed
 }
 

@@ -16,7 +16,7 @@ const OTHER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
 fn pair() -> Bed {
     let bed = bed();
     bed.nat().set_listener(Listener { address: OWN, port: 12345, path_mtu: 512 }).unwrap();
-    bed.nat().set_failover(Failover { address: OTHER, port: 12346, refresh: 10 }).unwrap();
+    bed.nat().set_failover(Failover { address: OTHER, port: 12346, refresh: 10 });
     bed
 }
 
@@ -59,7 +59,7 @@ fn the_other_router_hears_of_sessions_and_answers() {
     let mut bed = pair();
     let asked = |port| tuple(("10.0.0.2", port), ("192.0.2.2", 80));
     let left: Vec<_> = (1..4).map(|port| read(&bed.out(asked(port), UDP, 0).unwrap())).collect();
-    bed.nat().flush().unwrap();
+    bed.nat().flush();
     bed.router.run();
     let told = sent(&bed);
     assert_eq!(told.len(), 1, "{:?}", bed.router.errors());
@@ -95,20 +95,26 @@ fn the_other_router_hears_of_sessions_and_answers() {
     let events: Vec<Event> = told.iter().flat_map(|(_, changes)| changes).map(|c| c.event).collect();
     assert_eq!(events[0], Event::Ends, "{events:?}");
     let used = told.iter().flat_map(|(_, changes)| changes).find(|c| c.event == Event::Used).unwrap();
-    assert_eq!((used.session.inside.1, used.packets >= 2, used.bytes > 0), (2, true, true));
+    assert_eq!((used.session.inside, used.packets >= 2, used.bytes > 0), ((0, 0), true, true));
+    assert_eq!(
+        (used.session.outside, used.session.remote),
+        ((left[1].src, left[1].sport), (ip("192.0.2.2"), 80))
+    );
 }
 
 #[test]
 fn what_is_not_acknowledged_is_sent_thrice_again_and_then_counted() {
     let mut bed = pair();
-    bed.out(tuple(("10.0.0.2", 1), ("192.0.2.2", 80)), UDP, 0).unwrap();
+    for port in 1..3 {
+        bed.out(tuple(("10.0.0.2", port), ("192.0.2.2", 80)), UDP, 0).unwrap();
+    }
     let mut seen = Vec::new();
     for _ in 0..12 {
         bed.advance(1);
         seen.extend(sent(&bed).into_iter().map(|(header, _)| header.sequence));
     }
     assert_eq!(seen, [seen[0]; 4]);
-    assert_eq!((counter(&bed, "retry-count"), counter(&bed, "missed-count")), (3, 1));
+    assert_eq!((counter(&bed, "retry-count"), counter(&bed, "missed-count")), (3, 1), "datagrams");
 }
 
 #[test]
@@ -143,16 +149,24 @@ fn sessions_of_another_router_go_on_here() {
     assert_eq!(bed.out(asked, UDP, 0), Some(bed.left(tuple((SHARED, 40000), ("192.0.2.2", 80)), UDP, 0)));
     say(&mut bed, Event::Begins);
     assert_eq!(bed.sessions().len(), 1, "told twice, there once");
-    say(&mut bed, Event::Used);
-    assert_eq!(counter(&bed, "refresh-event-recv"), 1);
-    say(&mut bed, Event::Ends);
-    assert_eq!(bed.sessions().len(), 0);
+    // One that is used, or ends, is named by its outside end.
+    let say_of = |bed: &mut Bed, event, packets| {
+        let session = Session { inside: (0, 0), ..session };
+        let change = Change { event, session, packets, bytes: 500 };
+        datagram(bed, OTHER, &[header.write().to_vec(), change.write()].concat());
+    };
+    say_of(&mut bed, Event::Used, 9);
+    assert_eq!((counter(&bed, "refresh-event-recv"), bed.sessions()[0].packets), (1, 9));
+    say_of(&mut bed, Event::Ends, 0);
+    assert_eq!((counter(&bed, "del-event-recv"), bed.sessions().len()), (1, 0));
+    say_of(&mut bed, Event::Used, 9);
+    assert_eq!(bed.sessions().len(), 0, "only one that begins makes a session");
     // Rubbish does nothing.
     datagram(&mut bed, OTHER, &[9; 100]);
     datagram(&mut bed, OTHER, &[header.write().to_vec(), vec![0xff; CHANGE - 1]].concat());
     assert_eq!(bed.sessions().len(), 0);
     // Where the other router is known, another is not heard.
-    bed.nat().set_failover(Failover { address: Ipv4Addr::new(192, 0, 2, 8), port: 1, refresh: 1 }).unwrap();
+    bed.nat().set_failover(Failover { address: Ipv4Addr::new(192, 0, 2, 8), port: 1, refresh: 1 });
     say(&mut bed, Event::Begins);
     assert_eq!(bed.sessions().len(), 0);
 }
@@ -166,7 +180,7 @@ fn all_sessions_are_sent_when_asked_for() {
         }
     }
     bed.nat().set_listener(Listener { address: OWN, port: 12345, path_mtu: 512 }).unwrap();
-    bed.nat().set_failover(Failover { address: OTHER, port: 12346, refresh: 10 }).unwrap();
+    bed.nat().set_failover(Failover { address: OTHER, port: 12346, refresh: 10 });
     bed.nat().resync(None).unwrap();
     assert!(bed.nat().is_resyncing());
     bed.router.run();

@@ -1,5 +1,6 @@
 //! Static mappings, identity mappings, hairpinning, hosts of several VRFs.
 
+use shoal_message::Retval;
 use shoal_nat::tuple::{ICMP, TCP, UDP};
 use shoal_nat44::mapping::External;
 use shoal_nat44_ei::config::Mode;
@@ -125,8 +126,11 @@ fn a_mapping_follows_the_address_of_an_interface() {
         external: External::Interface(bed.outside.index()),
         ..spec(("10.0.0.5", 80), ("0.0.0.0", 8080), TCP)
     };
-    bed.nat().add_mapping(follows).unwrap();
+    let own = "192.0.2.1".parse().unwrap();
+    assert_eq!(bed.nat().add_mapping(follows.clone()), Err(NatError::NotShared(own)), "as VPP");
     bed.nat().follow_interface(bed.outside.index()).unwrap();
+    bed.nat().add_mapping(follows).unwrap();
+    bed.nat().add_mapping(spec(("10.0.0.6", 80), ("192.0.2.1", 8081), TCP)).unwrap();
     let asked = tuple(("192.0.2.2", 999), ("192.0.2.1", 8080));
     let at_host = tuple(("192.0.2.2", 999), ("10.0.0.5", 80));
     assert_eq!(bed.back(asked, TCP, SYN), Some(bed.came(at_host, TCP, SYN)));
@@ -134,6 +138,44 @@ fn a_mapping_follows_the_address_of_an_interface() {
     let prefix = "192.0.2.1/24".parse().unwrap();
     bed.router.get::<shoal_ip4::Ip4>().del_address(bed.outside.index(), prefix).unwrap();
     assert_eq!(bed.nat().addresses().len(), 1);
+    assert_eq!(bed.nat().mappings().len(), 1, "the one that names the address is gone");
     assert_eq!(bed.nat().mappings()[0].1, None);
     assert_eq!(bed.sessions().len(), 0);
+    bed.router.get::<shoal_ip4::Ip4>().add_address(bed.outside.index(), prefix).unwrap();
+    assert_eq!(bed.nat().mappings()[0].1, Some(own));
+    bed.nat().unfollow_interface(bed.outside.index()).unwrap();
+    assert_eq!(bed.nat().mappings()[0].1, None);
+}
+
+#[test]
+fn a_mapping_of_a_port_is_of_a_shared_address_and_keeps_it() {
+    let bed = bed();
+    let nat = bed.nat();
+    let other = "192.0.2.60".parse().unwrap();
+    let refused = nat.add_mapping(spec(("10.0.0.5", 80), ("192.0.2.60", 80), TCP));
+    assert_eq!(refused, Err(NatError::NotShared(other)));
+    assert_eq!(Retval::from(NatError::NotShared(other)), Retval::NO_SUCH_ENTRY);
+    nat.add_mapping(spec(("10.0.0.5", 0), ("192.0.2.60", 0), 0)).unwrap();
+    nat.add_mapping(spec(("10.0.0.6", 80), (SHARED, 80), TCP)).unwrap();
+    let shared = SHARED.parse().unwrap();
+    assert_eq!(nat.del_addresses((shared, shared)), Err(NatError::Mapped(shared)));
+    assert_eq!(Retval::from(NatError::Mapped(shared)), Retval::UNSPECIFIED);
+    nat.del_mapping(&spec(("10.0.0.6", 80), (SHARED, 80), TCP)).unwrap();
+    nat.del_addresses((shared, shared)).unwrap();
+    // Without sessions mappings need no shared address, and there are none.
+    let bed = bed_of(Enable { mode: Mode::Static, ..Enable::default() });
+    assert_eq!(bed.nat().add_addresses((shared, shared), None), Err(NatError::StaticOnly));
+    bed.nat().add_mapping(spec(("10.0.0.5", 80), ("192.0.2.60", 80), TCP)).unwrap();
+}
+
+#[test]
+fn hosts_have_the_address_that_vpp_picks() {
+    let mut bed = bed();
+    bed.share("192.0.2.101");
+    bed.share("192.0.2.102");
+    // 10.0.0.5 is 0x0500000a to a processor that reads the lowest byte first: 83886090 % 3 = 0, the one before is the last.
+    for (host, address) in [("10.0.0.5", "192.0.2.102"), ("10.0.0.6", SHARED), ("10.0.0.7", "192.0.2.101")] {
+        let left = read(&bed.out(tuple((host, 5), ("192.0.2.2", 80)), UDP, 0).unwrap());
+        assert_eq!(left.src, ip(address), "{host}");
+    }
 }

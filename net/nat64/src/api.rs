@@ -220,11 +220,7 @@ impl Request for Nat64AddDelStaticBib {
         let inside = Inside { address: self.i_addr, port: self.i_port, protocol, table: 0 };
         let outside = Outside { address: self.o_addr, port: self.o_port, protocol };
         let (nat, vrf) = (nat(call)?, self.vrf_id);
-        Ok(if self.is_add {
-            nat.add_binding(vrf, inside, outside)
-        } else {
-            nat.del_binding(vrf, inside, outside)
-        }?)
+        Ok(if self.is_add { nat.add_binding(vrf, inside, outside) } else { nat.del_binding(vrf, inside) }?)
     }
 }
 

@@ -191,11 +191,7 @@ fn binding(control: &Control, args: &Args) -> Result<Output, CliError> {
     let inside = Inside { address: args.get("host")?, port: args.get("port")?, protocol, table: 0 };
     let outside = Outside { address: args.get("shared")?, port: args.get("open")?, protocol };
     let (nat, vrf) = (nat(control)?, args.opt("vrf")?.unwrap_or(0));
-    if args.has("del") {
-        nat.del_binding(vrf, inside, outside)
-    } else {
-        nat.add_binding(vrf, inside, outside)
-    }?;
+    if args.has("del") { nat.del_binding(vrf, inside) } else { nat.add_binding(vrf, inside, outside) }?;
     Ok(Output::none())
 }
 

@@ -38,6 +38,7 @@ impl SessionStore for Sessions {
         for record in gone {
             shared.tell(false, record);
         }
+        shared.tell_bindings(self);
     }
 
     fn count(&self, shared: &Shared, thread: usize) {
@@ -52,7 +53,10 @@ impl SessionStore for Sessions {
     }
 
     fn take_out(&mut self, goes: impl FnMut(&Record) -> bool) -> Vec<Record> {
-        Sessions::take_out(self, goes)
+        let gone = Sessions::take_out(self, goes);
+        // They go on elsewhere.
+        self.events.clear();
+        gone
     }
 
     fn parcel(records: Vec<Record>) -> Self {
@@ -61,6 +65,7 @@ impl SessionStore for Sessions {
 
     fn take_in(&mut self, other: Self, shared: &Shared, now: Time) {
         Sessions::take_in(self, other, &shared.config.get(), now);
+        self.events.clear();
     }
 
     fn set_workers(shared: &Shared, workers: &[usize]) {

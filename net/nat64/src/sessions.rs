@@ -20,6 +20,8 @@ pub const LONGEST: u32 = Settings::LONGEST_TIMEOUT / TICKS as u32;
 const TRIES: u32 = 24;
 const IN_ORDER: u32 = 1024;
 const ADDRESSES: usize = 4;
+/// Events that wait to be told.
+const MOST_EVENTS: usize = 4096;
 /// Timers looked at in one go.
 const TIMERS_AT_ONCE: usize = 128;
 
@@ -116,6 +118,8 @@ pub struct Bound {
 pub enum Refusal {
     /// The worker has as many as it may have.
     Full,
+    /// It has as many bindings as it may have.
+    FullOfBindings,
     /// No port is free, or there is no shared address.
     OutOfPorts,
 }
@@ -130,6 +134,10 @@ pub struct Sessions {
     hosts: HashMap<(Ipv6Addr, u32), (Ipv4Addr, u32)>,
     random: Random,
     parcel: Vec<Record>,
+    /// Static ones among the bindings.
+    statics: u32,
+    /// Bindings that began (`true`) or ended, until they are told. Those of an operator are not among them.
+    pub events: Vec<(bool, Inside, Outside)>,
 }
 
 /// The tick of a moment.
@@ -157,6 +165,8 @@ impl Sessions {
             hosts: HashMap::new(),
             random: Random::default(),
             parcel: Vec::new(),
+            statics: 0,
+            events: Vec::new(),
         }
     }
 
@@ -205,9 +215,15 @@ impl Sessions {
         self.count == 0
     }
 
-    /// How many bindings there are.
+    /// How many bindings there are, without those of an operator.
     pub fn bindings(&self) -> usize {
-        self.bindings as usize
+        self.bindings.saturating_sub(self.statics) as usize
+    }
+
+    fn say(&mut self, event: (bool, Inside, Outside)) {
+        if self.events.len() < MOST_EVENTS {
+            self.events.push(event);
+        }
     }
 
     fn binding_at(&self, place: u32) -> Option<(Handle, &Binding)> {
@@ -393,7 +409,7 @@ impl Sessions {
     ) -> Result<u32, Refusal> {
         let now = tick(now);
         if self.bindings >= self.limits.bindings {
-            return Err(Refusal::Full);
+            return Err(Refusal::FullOfBindings);
         }
         let table = self.table.as_mut().ok_or(Refusal::Full)?;
         let binding = Binding { inside: *inside, outside, sessions: 0, other: 0, is_static };
@@ -407,6 +423,11 @@ impl Sessions {
             binding.other = other.index();
         }
         self.bindings += 1;
+        if is_static {
+            self.statics += 1;
+        } else {
+            self.say((true, *inside, outside));
+        }
         self.hosts.entry((inside.address, inside.table)).or_insert((outside.address, 0)).1 += 1;
         Ok(here.index())
     }
@@ -446,7 +467,7 @@ impl Sessions {
     /// A binding without sessions goes.
     fn let_go(&mut self, place: u32) {
         let Some((handle, binding)) = self.binding_at(place) else { return };
-        let Binding { inside, other, sessions, .. } = *binding;
+        let Binding { inside, outside, other, sessions, is_static } = *binding;
         if sessions > 0 {
             return;
         }
@@ -457,6 +478,11 @@ impl Sessions {
             }
         }
         self.bindings = self.bindings.saturating_sub(1);
+        if is_static {
+            self.statics = self.statics.saturating_sub(1);
+        } else {
+            self.say((false, inside, outside));
+        }
         let host = (inside.address, inside.table);
         if let Some((_, count)) = self.hosts.get_mut(&host) {
             *count = count.saturating_sub(1);

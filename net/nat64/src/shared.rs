@@ -3,24 +3,36 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use shoal_adj::AdjTable;
 use shoal_buffer::slot::SlotKey;
 use shoal_fib::{FibIndex, FibTables};
+use shoal_graph::clock::Time;
 use shoal_graph::counter::{Counters, Simple};
 use shoal_graph::process::Sender;
 use shoal_infra::{Guard, Published};
 use shoal_interface::{IfTable, MAX_INTERFACES, SwIfIndex};
 use shoal_nat::Kind;
+use shoal_nat44::counters::set_gauge;
+use shoal_nat44::export::ExportGate;
+use shoal_nat44::session_events::{Exhausted, ExhaustedLimit};
 use shoal_reassembly::L4;
 use shoal_syslog::{Gate, Severity};
 
-use crate::config::Config;
-use crate::sessions::{Record, Sessions};
+use crate::config::{Config, Inside, Outside};
+use crate::sessions::{Record, Refusal, Sessions};
 
-/// A session began (`true`) or ended.
-pub type SessionEvent = (bool, Record);
+/// What a thread tells the main thread.
+#[derive(Clone, Copy, Debug)]
+pub enum ThreadEvent {
+    /// A session began (`true`) or ended.
+    Session(bool, Record),
+    /// So did a binding.
+    Binding(bool, Inside, Outside),
+    /// A packet could not be translated.
+    Exhausted(Exhausted),
+}
 
 /// Packets of one direction, by interface.
 pub struct WayCounters {
@@ -78,14 +90,18 @@ pub struct Shared {
     pub interfaces: IfTable,
     /// What the first fragment says.
     pub words: SlotKey<L4>,
-    /// Bindings of each thread, at place 0.
+    /// Bindings of each thread, at place 0. Those of an operator count as the main thread's.
     bindings: Simple,
+    /// The main thread's own, and those of an operator.
+    of_main: [AtomicU64; 2],
     /// Sessions of each thread.
     sessions: Simple,
     fib: FibTables,
     adjacencies: AdjTable,
-    gate: Gate,
-    tell: Sender<SessionEvent>,
+    syslog: Gate,
+    export: ExportGate,
+    limit: ExhaustedLimit,
+    tell: Sender<ThreadEvent>,
 }
 
 impl Shared {
@@ -93,7 +109,8 @@ impl Shared {
         counters: &Counters,
         (interfaces, words): (IfTable, SlotKey<L4>),
         (fib, adjacencies): (FibTables, AdjTable),
-        (gate, tell): (Gate, Sender<SessionEvent>),
+        (syslog, export): (Gate, ExportGate),
+        tell: Sender<ThreadEvent>,
     ) -> io::Result<Arc<Self>> {
         let total = |what: &str| {
             let counter = counters.simple(&format!("/nat64/total-{what}"), 1)?;
@@ -110,7 +127,10 @@ impl Shared {
             sessions: total("sessions")?,
             fib,
             adjacencies,
-            gate,
+            of_main: [AtomicU64::new(0), AtomicU64::new(0)],
+            syslog,
+            export,
+            limit: ExhaustedLimit::default(),
             tell,
         }))
     }
@@ -138,17 +158,46 @@ impl Shared {
 
     /// A thread has so many bindings and sessions.
     pub fn set_counts(&self, thread: usize, bindings: usize, sessions: usize) {
-        for (counter, value) in [(&self.bindings, bindings), (&self.sessions, sessions)] {
-            if let Some(cell) = counter.row(thread).and_then(|row| row.get(0)) {
-                cell.store(value as u64, Ordering::Relaxed);
-            }
+        set_gauge(&self.sessions, thread, sessions);
+        let [own, statics] = &self.of_main;
+        if thread > 0 {
+            return set_gauge(&self.bindings, thread, bindings);
         }
+        own.store(bindings as u64, Ordering::Relaxed);
+        set_gauge(&self.bindings, 0, bindings + statics.load(Ordering::Relaxed) as usize);
+    }
+
+    /// An operator has made so many bindings.
+    pub fn set_statics(&self, count: usize) {
+        let [own, statics] = &self.of_main;
+        statics.store(count as u64, Ordering::Relaxed);
+        set_gauge(&self.bindings, 0, count + own.load(Ordering::Relaxed) as usize);
     }
 
     /// Has the main thread log a session, if sessions are logged. A main thread that is behind misses some.
     pub fn tell(&self, begins: bool, record: Record) {
-        if self.gate.passes(Severity::Informational) {
-            let _ = self.tell.try_send((begins, record));
+        if self.export.is_open() || self.syslog.passes(Severity::Informational) {
+            let _ = self.tell.try_send(ThreadEvent::Session(begins, record));
+        }
+    }
+
+    /// The same of bindings.
+    pub fn tell_bindings(&self, sessions: &mut Sessions) {
+        let is_open = self.export.is_open();
+        for (begins, inside, outside) in sessions.events.drain(..).filter(|_| is_open) {
+            let _ = self.tell.try_send(ThreadEvent::Binding(begins, inside, outside));
+        }
+    }
+
+    /// Has the main thread log that there was not enough of something: once a second.
+    pub fn tell_refusal(&self, why: Refusal, config: &Config, now: Time) {
+        let what = match why {
+            Refusal::OutOfPorts => Exhausted::Ports,
+            Refusal::Full => Exhausted::Sessions { most: config.limits.sessions },
+            Refusal::FullOfBindings => Exhausted::Bindings { most: config.limits.bindings },
+        };
+        if self.export.is_open() && self.limit.passes(what, now) {
+            let _ = self.tell.try_send(ThreadEvent::Exhausted(what));
         }
     }
 }

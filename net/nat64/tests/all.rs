@@ -2,6 +2,8 @@
 //! configuration, workers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests
 
+mod export;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::time::Duration;
@@ -47,6 +49,7 @@ fn bed() -> Bed {
         &shoal_ip6_nd::MODULE,
         &shoal_reassembly::MODULE,
         &shoal_syslog::MODULE,
+        &shoal_ipfix::MODULE,
         &shoal_nat64::MODULE,
     ]);
     let mut router = Router::new(&modules);
@@ -508,12 +511,15 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
     assert_eq!(nat.add_addresses((b, a), None), Err(Nat64Error::Range(b, a)));
     assert_eq!(nat.set_prefix(0, "2001:db8::/33".parse().unwrap()), Err(Nat64Error::PrefixLength(33)));
     assert_eq!(nat.enable(Enable::default()), Err(Nat64Error::AlreadyOn));
+    assert_eq!(Retval::from(Nat64Error::AlreadyOn), Retval(1));
     let far = Outside { address: a, port: 1, protocol: 6 };
     let inside = Inside { address: host(2), port: 80, protocol: 6, table: 0 };
     assert_eq!(nat.add_binding(0, inside, far), Err(Nat64Error::NotShared(a)));
     assert_eq!(bed.binding(2, 0, 8080, 6), Err(Nat64Error::NoPort(6)));
     assert_eq!(bed.binding(2, 80, 8080, 6), Ok(()));
-    assert_eq!(bed.binding(3, 81, 8080, 6), Err(Nat64Error::BindingExists));
+    assert_eq!(bed.binding(3, 81, 8080, 6), Err(Nat64Error::PortTaken(8080)));
+    assert_eq!(Retval::from(Nat64Error::PortTaken(8080)), Retval::INVALID_VALUE);
+    assert_eq!(bed.router.counter("/nat64/total-bibs"), 1, "no session uses it");
     assert_eq!(bed.binding(2, 80, 8081, 6), Err(Nat64Error::BindingExists));
     assert_eq!(nat.set_timeouts(Timeouts { udp: 0, ..Timeouts::default() }), Err(Nat64Error::Timeout(0)));
 
@@ -529,7 +535,7 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
     };
     assert_eq!(prefix(47, true).handle(&call), Err(Retval::INVALID_VALUE));
     assert_eq!(prefix(48, true).handle(&call), Ok(()));
-    assert_eq!(prefix(56, false).handle(&call), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(prefix(47, false).handle(&call), Err(Retval::INVALID_VALUE));
     assert_eq!(
         Nat64PrefixDump {}.dump(&call).map(|p| (p.prefix.len, p.vrf_id)).collect::<Vec<_>>(),
         [(48, 7)]

@@ -108,6 +108,8 @@ pub struct Reassembly {
     on: RefCell<BTreeMap<SwIfIndex, Families>>,
     /// Users of shallow virtual reassembly, by place.
     sv_users: RefCell<BTreeMap<SvPlace, BTreeSet<&'static str>>>,
+    /// The same of full reassembly.
+    full_users: RefCell<BTreeMap<(SwIfIndex, Version), BTreeSet<&'static str>>>,
 }
 
 impl<F: Family> Part<F> {
@@ -182,6 +184,7 @@ impl Reassembly {
             local: Cell::new(Families::NONE),
             on: RefCell::default(),
             sv_users: RefCell::default(),
+            full_users: RefCell::default(),
             graph,
             interfaces: Rc::clone(&interfaces),
             budget,
@@ -191,6 +194,7 @@ impl Reassembly {
             if let (Event::Deleting(index), Some(reassembly)) = (event, weak.upgrade()) {
                 reassembly.on.borrow_mut().remove(&index);
                 reassembly.sv_users.borrow_mut().retain(|(interface, ..), _| *interface != index);
+                reassembly.full_users.borrow_mut().retain(|(interface, _), _| *interface != index);
             }
         });
         Ok(reassembly)
@@ -209,16 +213,47 @@ impl Reassembly {
     /// There is no such interface.
     pub fn set_interface(&self, interface: SwIfIndex, families: Families) -> Result<(), ReassemblyError> {
         self.interfaces.name(interface)?;
-        for (names, on) in [(Ip4::NODES, families.ip4), (Ip6::NODES, families.ip6)] {
-            self.interfaces.enable_feature(names.unicast, names.feature, interface, on)?;
-        }
         let mut all = self.on.borrow_mut();
         if families == Families::NONE {
             all.remove(&interface)
         } else {
             all.insert(interface, families)
         };
+        drop(all);
+        self.set_full(interface)
+    }
+
+    /// Full reassembly is where it was configured or a feature wants it.
+    fn set_full(&self, interface: SwIfIndex) -> Result<(), ReassemblyError> {
+        let Families { ip4, ip6 } = self.interface(interface);
+        for (version, names, on) in [(Version::Ip4, Ip4::NODES, ip4), (Version::Ip6, Ip6::NODES, ip6)] {
+            let on = on || self.full_users.borrow().contains_key(&(interface, version));
+            self.interfaces.enable_feature(names.unicast, names.feature, interface, on)?;
+        }
         Ok(())
+    }
+
+    /// A feature wants an interface's fragments put together, or does so no more. It goes on as long as anybody wants it.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn use_full(
+        &self,
+        (interface, version): (SwIfIndex, Version),
+        user: &'static str,
+        on: bool,
+    ) -> Result<(), ReassemblyError> {
+        self.interfaces.name(interface)?;
+        let mut all = self.full_users.borrow_mut();
+        let users = all.entry((interface, version)).or_default();
+        if on {
+            users.insert(user);
+        } else {
+            users.remove(user);
+        }
+        all.retain(|_, users| !users.is_empty());
+        drop(all);
+        self.set_full(interface)
     }
 
     /// For which families an interface's fragments are put together.

@@ -11,7 +11,7 @@ use shoal_module::Control;
 use shoal_module::api::{ApiMessage, ApiPart, Call, Dump, Folder, Request, Subscribers};
 
 use crate::packet::Version;
-use crate::{Change, Config, Info, State, VrKey, Vrrp};
+use crate::{Change, Config, Info, State, VrKey, Vrrp, VrrpError};
 
 /// Messages of this crate.
 pub static API: ApiPart = ApiPart {
@@ -249,15 +249,20 @@ pub struct VrrpVrDetails {
     pub addrs: Vec<IpAddr>,
 }
 
+/// Whether an interface stands for all of them: VPP takes 0, too.
+fn is_any(InterfaceIndex(interface): InterfaceIndex) -> bool {
+    interface == ANY || interface == 0
+}
+
 fn all(call: &Call) -> Vec<Info> {
     vrrp(call).map(|vrrp| vrrp.list()).unwrap_or_default()
 }
 
 impl Dump for VrrpVrDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = VrrpVrDetails> + 'static {
-        let wanted = self.sw_if_index.0;
+        let (is_all, wanted) = (is_any(self.sw_if_index), self.sw_if_index.0);
         let all = all(call).into_iter();
-        all.filter(move |info| wanted == ANY || info.config.key.interface.0 == wanted).map(|info| {
+        all.filter(move |info| is_all || info.config.key.interface.0 == wanted).map(|info| {
             let (config, machine) = (&info.config, &info.machine);
             VrrpVrDetails {
                 config: VrrpVrConf {
@@ -316,10 +321,15 @@ pub struct VrrpVrSetPeers {
 
 impl Request for VrrpVrSetPeers {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        if self.addrs.is_empty() {
-            return Err(Retval::INVALID_VALUE);
+        let (vrrp, key) = (vrrp(call)?, key(self.sw_if_index, self.vr_id, self.is_ipv6 != 0));
+        let info = vrrp.info(vrrp.find(key)?).ok_or(Retval::NO_SUCH_ENTRY)?;
+        match (info.config.unicast, info.machine.state) {
+            (true, State::Initialize) if self.addrs.is_empty() => Err(Retval::INVALID_DST_ADDRESS),
+            // VPP changes them while it does nothing only.
+            (true, State::Initialize) => Ok(vrrp.set_peers(key, self.addrs)?),
+            (true, _) => Err(Retval::RSRC_IN_USE),
+            (false, _) => Err(Retval::INVALID_ARGUMENT),
         }
-        Ok(vrrp(call)?.set_peers(key(self.sw_if_index, self.vr_id, self.is_ipv6 != 0), self.addrs)?)
     }
 }
 
@@ -346,10 +356,12 @@ pub struct VrrpVrPeerDetails {
 
 impl Dump for VrrpVrPeerDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = VrrpVrPeerDetails> + 'static {
-        let is_all = self.sw_if_index.0 == ANY;
+        let is_all = is_any(self.sw_if_index);
         let wanted = key(self.sw_if_index, self.vr_id, self.is_ipv6 != 0);
-        let all = all(call).into_iter();
-        all.filter(move |info| !info.peers.is_empty() && (is_all || info.config.key == wanted)).map(|info| {
+        let is_asked = move |info: &Info| {
+            if is_all { !info.peers.is_empty() } else { info.config.key == wanted }
+        };
+        all(call).into_iter().filter(is_asked).map(|info| {
             let key = info.config.key;
             VrrpVrPeerDetails {
                 sw_if_index: InterfaceIndex(key.interface.0),
@@ -378,16 +390,24 @@ pub struct VrrpVrTrackIfAddDel {
 impl Request for VrrpVrTrackIfAddDel {
     fn handle(self, call: &Call) -> Result<(), Retval> {
         let (vrrp, key) = (vrrp(call)?, key(self.sw_if_index, self.vr_id, self.is_ipv6 != 0));
-        if self.ifs.is_empty() {
-            return Err(Retval::INVALID_VALUE);
+        vrrp.find(key).map_err(|_| Retval::INVALID_VALUE)?;
+        if self.ifs.iter().any(|tracked| tracked.sw_if_index == self.sw_if_index) {
+            // A virtual router does not track its own interface.
+            return Err(Retval::INVALID_SW_IF_INDEX_2);
         }
         let all: Vec<(SwIfIndex, u8)> =
             self.ifs.iter().map(|tracked| (SwIfIndex(tracked.sw_if_index.0), tracked.priority)).collect();
         if self.is_add != 0 {
             return Ok(vrrp.track_interfaces(key, &all)?);
         }
-        let interfaces: Vec<SwIfIndex> = all.into_iter().map(|(interface, _)| interface).collect();
-        Ok(vrrp.untrack_interfaces(key, &interfaces)?)
+        // As VPP: what is not tracked need not be taken away.
+        for (interface, _) in all {
+            match vrrp.untrack_interfaces(key, &[interface]) {
+                Ok(()) | Err(VrrpError::NotTracked(_)) => {}
+                Err(why) => return Err(why.into()),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -417,23 +437,23 @@ impl Dump for VrrpVrTrackIfDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = VrrpVrTrackIfDetails> + 'static {
         let is_all = self.dump_all != 0;
         let wanted = key(self.sw_if_index, self.vr_id, self.is_ipv6 != 0);
-        let all = all(call).into_iter();
-        all.filter(move |info| !info.interfaces.is_empty() && (is_all || info.config.key == wanted)).map(
-            |info| {
-                let key = info.config.key;
-                let tracked = |(interface, priority): (SwIfIndex, u8)| VrrpVrTrackIf {
-                    sw_if_index: InterfaceIndex(interface.0),
-                    priority,
-                };
-                VrrpVrTrackIfDetails {
-                    sw_if_index: InterfaceIndex(key.interface.0),
-                    vr_id: key.vr_id,
-                    is_ipv6: (key.family == Family::Ip6).into(),
-                    n_ifs: Count::default(),
-                    ifs: info.interfaces.into_iter().map(tracked).collect(),
-                }
-            },
-        )
+        let is_asked = move |info: &Info| {
+            if is_all { !info.interfaces.is_empty() } else { info.config.key == wanted }
+        };
+        all(call).into_iter().filter(is_asked).map(|info| {
+            let key = info.config.key;
+            let tracked = |(interface, priority): (SwIfIndex, u8)| VrrpVrTrackIf {
+                sw_if_index: InterfaceIndex(interface.0),
+                priority,
+            };
+            VrrpVrTrackIfDetails {
+                sw_if_index: InterfaceIndex(key.interface.0),
+                vr_id: key.vr_id,
+                is_ipv6: (key.family == Family::Ip6).into(),
+                n_ifs: Count::default(),
+                ifs: info.interfaces.into_iter().map(tracked).collect(),
+            }
+        })
     }
 }
 

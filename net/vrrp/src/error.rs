@@ -83,7 +83,8 @@ impl From<VrrpError> for Retval {
         match error {
             VrrpError::Exists => Retval::ENTRY_ALREADY_EXISTS,
             VrrpError::None(..) | VrrpError::NoIndex(_) | VrrpError::NotTracked(_) => Retval::NO_SUCH_ENTRY,
-            VrrpError::NoAddresses | VrrpError::Range { .. } | VrrpError::Version(_) => Retval::INVALID_VALUE,
+            VrrpError::NoAddresses => Retval::INVALID_SRC_ADDRESS,
+            VrrpError::Range { .. } | VrrpError::Version(_) => Retval::INVALID_VALUE,
             VrrpError::Address(..) | VrrpError::OtherVr(_) | VrrpError::NotUnicast => {
                 Retval::INVALID_ARGUMENT
             }

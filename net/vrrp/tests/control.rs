@@ -28,7 +28,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
         (Config { priority: 0, ..good.clone() }, Retval::INVALID_VALUE),
         (Config { interval: 0, ..good.clone() }, Retval::INVALID_VALUE),
         (Config { interval: 4096, ..good.clone() }, Retval::INVALID_VALUE),
-        (with(none), Retval::INVALID_VALUE),
+        (with(none), Retval::INVALID_SRC_ADDRESS),
         (with(&[ip("fe80::1")]), Retval::INVALID_ARGUMENT),
         (with(&[ip("224.0.0.18")]), Retval::INVALID_ARGUMENT),
         (Config { priority: 255, ..good.clone() }, Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE),
@@ -88,6 +88,7 @@ fn messages_configure_list_and_tell() {
     assert_eq!((config.flags, config.interval, &addrs[..]), (VrrpVrFlags(3), 100, &[IpAddr::from(VIP)][..]));
     assert_eq!((runtime.state.0, runtime.skew, runtime.master_down_int), (2, 60, 360));
     assert_eq!((runtime.mac.0, runtime.tracking.priority), (MAC.0, 100));
+    assert_eq!(dump(InterfaceIndex(0)).len(), 1, "0 is all, too");
     assert_eq!((dump(lan).len(), dump(InterfaceIndex(bed.wan.index().0)).len()), (1, 0));
     // Tracking.
     let track = |is_add, priority| VrrpVrTrackIfAddDel {
@@ -105,7 +106,15 @@ fn messages_configure_list_and_tell() {
     };
     assert_eq!((tracked(0, 7), tracked(0, 8), tracked(1, 8)), (1, 0, 1));
     track(0, 20).handle(&call).unwrap();
-    assert_eq!(track(0, 20).handle(&call), Err(Retval::NO_SUCH_ENTRY));
+    track(0, 20).handle(&call).expect("what is not tracked need not go");
+    assert_eq!((tracked(0, 7), tracked(1, 8)), (1, 0), "one that is asked for, although there is none");
+    let own = VrrpVrTrackIf { sw_if_index: lan, priority: 20 };
+    assert_eq!(
+        VrrpVrTrackIfAddDel { ifs: vec![own], ..track(1, 1) }.handle(&call),
+        Err(Retval::INVALID_SW_IF_INDEX_2)
+    );
+    assert_eq!(VrrpVrTrackIfAddDel { ifs: Vec::new(), ..track(1, 1) }.handle(&call), Ok(()));
+    assert_eq!(VrrpVrTrackIfAddDel { vr_id: 9, ..track(1, 20) }.handle(&call), Err(Retval::INVALID_VALUE));
     // Peers.
     let peers = |addrs: Vec<IpAddr>| VrrpVrSetPeers {
         sw_if_index: lan,
@@ -115,6 +124,20 @@ fn messages_configure_list_and_tell() {
         addrs,
     };
     assert_eq!(peers(vec![OTHER.into()]).handle(&call), Err(Retval::INVALID_ARGUMENT));
+    let unicast =
+        VrrpVrAddDel { vr_id: 11, flags: VrrpVrFlags(1 | 4), addrs: vec![ip("10.0.0.111")], ..add(&bed, 1) };
+    unicast.handle(&call).unwrap();
+    let peers = |vr_id, addrs| VrrpVrSetPeers { vr_id, ..peers(addrs) }.handle(&call);
+    assert_eq!(peers(9, Vec::new()), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(peers(11, Vec::new()), Err(Retval::INVALID_DST_ADDRESS));
+    let listed = |sw_if_index, vr_id| VrrpVrPeerDump { sw_if_index, is_ipv6: 0, vr_id }.dump(&call).count();
+    assert_eq!((listed(lan, 11), listed(all, 0)), (1, 0));
+    peers(11, vec![OTHER.into()]).unwrap();
+    start(1, 11).handle(&call).unwrap();
+    assert_eq!(peers(11, vec![OTHER.into()]), Err(Retval::RSRC_IN_USE));
+    assert_eq!(listed(InterfaceIndex(0), 0), 1);
+    start(0, 11).handle(&call).unwrap();
+    VrrpVrDel { vrrp_index: 1 }.handle(&call).unwrap();
     // An update where it stands.
     let update = |vrrp_index, priority, vr_id| {
         VrrpVrUpdate {

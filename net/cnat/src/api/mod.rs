@@ -53,9 +53,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 impl From<CnatError> for Retval {
     fn from(error: CnatError) -> Self {
         match error {
-            CnatError::NoTranslation { .. } | CnatError::NoPrefix(_) | CnatError::NoSnat => {
-                Retval::NO_SUCH_ENTRY
-            }
+            CnatError::NoTranslation { .. } | CnatError::NoSnat => Retval::NO_SUCH_ENTRY,
+            // As VPP, which has no name for it.
+            CnatError::NoPrefix(_) => Retval(1),
             CnatError::Protocol(_) => Retval::INVALID_PROTOCOL,
             CnatError::Port(_) | CnatError::Value { .. } => Retval::INVALID_VALUE,
             CnatError::Family { .. } => Retval::INVALID_ADDRESS_FAMILY,
@@ -234,14 +234,18 @@ impl Dump for CnatTranslationDump {
     }
 }
 
-/// Ends all sessions.
+/// Ends all sessions and deletes all translations, as VPP does.
 #[derive(Message)]
 #[message(request)]
 pub struct CnatSessionPurge {}
 
 impl Request for CnatSessionPurge {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        cnat(call)?.purge()?;
+        let cnat = cnat(call)?;
+        cnat.purge()?;
+        for (id, _) in cnat.translations() {
+            cnat.del(id)?;
+        }
         Ok(())
     }
 }

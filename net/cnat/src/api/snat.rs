@@ -121,7 +121,7 @@ fn index(spec: &SnatSpec) -> InterfaceIndex {
 impl Request for CnatGetSnatAddresses {
     fn handle(self, call: &Call) -> Result<CnatGetSnatAddressesReply, Retval> {
         let cnat = cnat(call)?;
-        let spec = cnat.default_snat().ok_or(Retval::NO_SUCH_ENTRY)?;
+        let spec = cnat.default_snat().ok_or(Retval::FEATURE_DISABLED)?;
         let (snat_ip4, snat_ip6) = addresses(&cnat, &spec);
         let (id, sw_if_index) = (spec.table, index(&spec));
         Ok(CnatGetSnatAddressesReply { retval: 0, id, snat_ip4, snat_ip6, sw_if_index })
@@ -213,7 +213,8 @@ pub struct CnatSetSnatPolicy {
 impl Request for CnatSetSnatPolicy {
     fn handle(self, call: &Call) -> Result<(), Retval> {
         let CnatSnatPolicies(number) = self.policy;
-        let (kind, _) = PolicyKind::ALL.get(usize::from(number)).ok_or(Retval::INVALID_VALUE)?;
+        // As VPP, which has no name for it.
+        let (kind, _) = PolicyKind::ALL.get(usize::from(number)).ok_or(Retval(1))?;
         Ok(cnat(call)?.set_policy(*kind)?)
     }
 }

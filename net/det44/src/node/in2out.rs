@@ -11,7 +11,7 @@ use shoal_wire::Ip4Header;
 use super::{Asked, Error, Next, Trace};
 use crate::config::Config;
 use crate::session_stores::SessionStores;
-use crate::sessions::{Direction, Flow, Sessions};
+use crate::sessions::{Direction, Flow, Refusal, Sessions};
 use crate::shared::Shared;
 
 /// The node.
@@ -39,7 +39,11 @@ impl In2out {
             return Ok(flow);
         }
         let map = config.of_host(host).ok_or(Error::NoTranslation)?;
-        sessions.begin((host, port), (remote, asked.protocol), &map.forward(host), cx.now())?;
+        let begun = sessions.begin((host, port), (remote, asked.protocol), &map.forward(host), cx.now());
+        if begun == Err(Refusal::HostFull) {
+            self.shared.tell_full(host, cx.now());
+        }
+        begun?;
         self.shared.set_count(cx.thread(), sessions.len());
         sessions.used(Direction::In2out, (host, port), of_packet, cx.now()).ok_or(Error::NoTranslation)
     }
@@ -69,6 +73,8 @@ impl In2out {
         }
         let flow = match self.session(&asked, sessions, config, cx) {
             Ok(flow) => flow,
+            // The sender of a query gets no error.
+            Err(Error::MaxSessions | Error::OutOfPorts) if asked.is_query() => return Err(Error::OutOfPorts),
             Err(why @ (Error::MaxSessions | Error::OutOfPorts)) => {
                 cx.count(why, 1);
                 IcmpError::HOST.ask(pkt);

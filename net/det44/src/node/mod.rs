@@ -47,32 +47,32 @@ pub enum Next {
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Unsupported protocol
-    #[counter("unsupported_protocol")]
+    #[counter("Unsupported protocol")]
     UnsupportedProtocol,
     /// No translation
-    #[counter("no_translation")]
+    #[counter("No translation")]
     NoTranslation,
     /// unsupported ICMP type
-    #[counter("bad_icmp_type")]
+    #[counter("unsupported ICMP type")]
     BadIcmpType,
     /// Out of ports
-    #[counter("out_of_ports")]
+    #[counter("Out of ports")]
     OutOfPorts,
     /// Maximum sessions exceeded
-    #[counter("max_sessions_exceeded")]
+    #[counter("Maximum sessions exceeded")]
     MaxSessions,
     /// Fragments whose ports are not known
-    #[counter("fragments")]
+    #[counter("Fragments whose ports are not known")]
     Fragments,
     /// Malformed packets
-    #[counter("malformed")]
+    #[counter("Malformed packets")]
     Malformed,
     /// Good in2out packets processed
-    #[counter("in2out_packets")]
+    #[counter("Good in2out packets processed")]
     #[severity(info)]
     In2out,
     /// Good out2in packets processed
-    #[counter("out2in_packets")]
+    #[counter("Good out2in packets processed")]
     #[severity(info)]
     Out2in,
 }
@@ -89,7 +89,7 @@ impl From<Fault> for Error {
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Full => Error::MaxSessions,
+            Refusal::Full | Refusal::HostFull => Error::MaxSessions,
             Refusal::OutOfPorts => Error::OutOfPorts,
         }
     }

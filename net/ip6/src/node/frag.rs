@@ -115,9 +115,17 @@ impl Ip6Frag {
         })
     }
 
-    /// Makes the fragments; tells how many, or why not. Fragments of a packet that cannot be finished are of no use and
-    /// are freed.
-    fn cut(&self, pkt: &mut Packet<'_>, pieces: &mut Frame, cx: &mut FrameCx<'_>) -> Result<usize, Error> {
+    /// Makes fragments of at most `mtu` bytes; tells how many.
+    ///
+    /// # Errors
+    /// Why not. Fragments of a packet that cannot be finished are of no use: the caller frees them.
+    pub fn cut(
+        &self,
+        pkt: &mut Packet<'_>,
+        mtu: usize,
+        pieces: &mut Frame,
+        cx: &mut FrameCx<'_>,
+    ) -> Result<usize, Error> {
         let front = self.front(pkt).ok_or(Error::CannotCut)?;
         let ip = pkt.header::<Ip6Header>().ok_or(Error::CannotCut)?;
         let total = (Ip6Header::LEN + usize::from(ip.payload_length())).min(pkt.len());
@@ -125,9 +133,8 @@ impl Ip6Frag {
         if pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD) {
             return Err(Error::CannotCut);
         }
-        let adj = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard());
         // A fragment lies in one buffer, which may make it shorter than it could be.
-        let mtu = usize::from(adj.mtu).min(DATA_SIZE);
+        let mtu = mtu.min(DATA_SIZE);
         let headers = front.len + Ip6FragmentHeader::LEN;
         let room = mtu.checked_sub(headers).map(|n| n & !7).filter(|n| *n >= 8).ok_or(Error::CannotCut)?;
         let payload = total.checked_sub(front.payload_at).filter(|n| *n > 0).ok_or(Error::CannotCut)?;
@@ -190,7 +197,8 @@ impl FrameNode for Ip6Frag {
         let mut pieces = cx.blank();
         for mut buffer in frame.drain() {
             let mut pkt = cx.cache().packet(&mut buffer);
-            match self.cut(&mut pkt, &mut pieces, cx) {
+            let mtu = self.adjacencies.get(AdjIndex(pkt.meta().adj), cx.guard()).mtu;
+            match self.cut(&mut pkt, mtu.into(), &mut pieces, cx) {
                 Ok(n) => {
                     cx.count(Error::PacketsCut, 1);
                     cx.count(Error::FragmentsSent, n as u64);

@@ -16,8 +16,8 @@ use super::{Error, Shared, TX, Trace, begin_again, clamp, class, is_tcp, later};
 use crate::config::{Config, Settings};
 use crate::domain::Domain;
 
-/// The hop limit of tunnel packets.
-pub(super) const HOPS: u8 = 64;
+/// The hop limit of tunnel packets: VPP's 64, of which its lookup takes one.
+pub(super) const HOPS: u8 = 63;
 
 /// Where packets go.
 #[derive(NextNodes, Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,8 +161,7 @@ impl PacketNode for Ip4Map {
         encapsulate(pkt, settings, relay, customer)?;
         cx.count(Error::Valid, 1);
         let hop = config.settings.ip6_next_hop.map(std::net::IpAddr::from);
-        let is_known = self.shared.resolve(hop, pkt, cx.guard());
-        Ok(if is_known { Next::Rewrite } else { Next::Lookup })
+        Ok(if self.shared.resolve(hop, pkt, cx.guard())? { Next::Rewrite } else { Next::Lookup })
     }
 }
 

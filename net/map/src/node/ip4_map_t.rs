@@ -1,5 +1,5 @@
 //! `ip4-map-t`: packets to customers become IPv6 packets (MAP-T).
-//! features of `ip4-unicast` -> **ip4-map-t** -> ip6-lookup | ip4-icmp-error | the next feature
+//! features of `ip4-unicast` -> **ip4-map-t** -> ip6-lookup | ip4-map-t-fragment | ip4-icmp-error | the next feature
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use shoal_translate46::{
     Ends, HeaderFields, Kind, LEAST_MTU, ParsedPacket, Sum, carried4, error_to6, to6, too_long4,
 };
 
+use super::fragment6::Cut6;
 use super::ip4_map::{ICMP_HEADER, ToCustomer, to_customer};
 use super::{Error, Shared, TX, Trace, clamp, class, is_tcp, replace};
 use crate::config::Config;
@@ -26,12 +27,18 @@ pub enum Next {
     /// The same, to a next hop that is set.
     #[node("ip6-rewrite")]
     Rewrite,
+    /// It is cut before.
+    #[node("ip4-map-t-fragment")]
+    Fragment,
     /// It has come too far: its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
     /// It is for no customer.
     Feature(Edge),
 }
+
+/// Bytes that a packet becomes longer by at most: IPv6's header in the place of IPv4's, and a fragment header.
+const GROWS: usize = 28;
 
 /// The node.
 pub struct Ip4MapT {
@@ -108,10 +115,22 @@ impl PacketNode for Ip4MapT {
             return Ok(Next::IcmpError);
         }
         let bytes = pkt.len();
+        if bytes + GROWS > of_domain.into()
+            && pkt.flags().has(Flags::L4_CHECKSUM_OFFLOAD)
+            && !pkt.flags().has(Flags::GSO)
+        {
+            // A device does not complete checksums of pieces.
+            shoal_ip4::checksum::complete(pkt, usize::from(seen.header) + usize::from(seen.payload))
+                .ok_or(Error::Malformed)?;
+        }
         Self::translate(pkt, (config, domain), &seen, customer)?;
         self.shared.count(TX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
-        let is_known = self.shared.resolve(hop, pkt, cx.guard());
+        let is_known = self.shared.resolve(hop, pkt, cx.guard())?;
+        if pkt.len() > of_domain.into() && !pkt.flags().has(Flags::GSO) {
+            *pkt.scratch::<Cut6>() = Cut6::new(of_domain, is_known);
+            return Ok(Next::Fragment);
+        }
         Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }
 }

@@ -51,6 +51,15 @@ fn customers_port(seen: &ParsedPacket<Ipv4Addr>, bytes: &[u8]) -> Result<u16, Er
 }
 
 impl Ip6Map {
+    /// The sender of a packet that may not be is told, if senders are.
+    fn refuse(pkt: &mut Packet<'_>, settings: &Settings, why: Error) -> Result<Next, Error> {
+        if !settings.icmp6_unreachables {
+            return Err(why);
+        }
+        IcmpError::SOURCE_POLICY.ask(pkt);
+        Ok(Next::IcmpError)
+    }
+
     fn decapsulate(
         &self,
         pkt: &mut Packet<'_>,
@@ -68,7 +77,7 @@ impl Ip6Map {
         }
         let src = seen.ends.src;
         let found = config.of_customer(ip6.dst(), ip6.src(), Some(src));
-        let (index, domain) = found.ok_or(Error::NoDomain)?;
+        let Some((index, domain)) = found else { return Self::refuse(pkt, settings, Error::NoDomain) };
         let first = seen.is_first();
         let port = if domain.needs_port() && first { customers_port(&seen, inner)? } else { seen.ends.sport };
         cx.trace(pkt, || Trace { domain: index, port });
@@ -77,11 +86,8 @@ impl Ip6Map {
         if is_checked && !is_genuine(domain, ip6.src(), src, port)
             || (!first && settings.security_check_fragments && domain.needs_port())
         {
-            if settings.icmp6_unreachables {
-                IcmpError::PROHIBITED.ask(pkt);
-                return Ok(Next::IcmpError);
-            }
-            return Err(if first { Error::DecapSecCheck } else { Error::FragmentDropped });
+            let why = if first { Error::DecapSecCheck } else { Error::FragmentDropped };
+            return Self::refuse(pkt, settings, why);
         }
         let is_tcp = is_tcp(&seen);
         replace(pkt, Ip6Header::LEN, &[])?;
@@ -92,7 +98,7 @@ impl Ip6Map {
         self.shared.count(RX, cx.thread(), index, pkt.len());
         cx.count(Error::Valid, 1);
         let hop = config.settings.ip4_next_hop.map(std::net::IpAddr::from);
-        let is_known = self.shared.resolve(hop, pkt, cx.guard());
+        let is_known = self.shared.resolve(hop, pkt, cx.guard())?;
         Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }
 

@@ -146,7 +146,7 @@ impl PacketNode for Ip6MapT {
         let src = match customers.source(settings) {
             Ok(src) => src,
             Err(Error::SecCheck) if settings.icmp6_unreachables && seen.kind != Kind::Error => {
-                IcmpError::PROHIBITED.ask(pkt);
+                IcmpError::SOURCE_POLICY.ask(pkt);
                 return Ok(Next::IcmpError);
             }
             Err(error) => return Err(error),
@@ -165,7 +165,7 @@ impl PacketNode for Ip6MapT {
         customers.translate(pkt, settings, src)?;
         self.shared.count(RX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
-        let is_known = self.shared.resolve(hop, pkt, cx.guard());
+        let is_known = self.shared.resolve(hop, pkt, cx.guard())?;
         Ok(if is_known { Next::Rewrite } else { Next::Lookup })
     }
 }

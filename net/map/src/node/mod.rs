@@ -1,6 +1,7 @@
 //! Nodes.
 
 pub mod fragment;
+pub mod fragment6;
 pub mod ip4_map;
 pub mod ip4_map_t;
 pub mod ip6_map;
@@ -66,6 +67,8 @@ pub enum Error {
     DfSet,
     /// time exceeded
     TimeExceeded,
+    /// pre-resolved next hop is not known
+    NextHop,
 }
 
 impl From<Fault> for Error {
@@ -114,18 +117,27 @@ impl Shared {
         }))
     }
 
-    /// Has a packet go to a next hop that is known, whatever its destination is; whether it is known.
-    pub fn resolve(&self, next_hop: Option<IpAddr>, pkt: &mut Packet<'_>, guard: Guard<'_>) -> bool {
+    /// Has a packet go to a next hop that is set, whatever its destination is; whether one is set.
+    ///
+    /// # Errors
+    /// It is set and not known.
+    pub fn resolve(
+        &self,
+        next_hop: Option<IpAddr>,
+        pkt: &mut Packet<'_>,
+        guard: Guard<'_>,
+    ) -> Result<bool, Error> {
         let leaf = match next_hop {
             Some(IpAddr::V4(hop)) => self.fib.lookup(FibIndex::DEFAULT, hop.to_bits(), guard),
             Some(IpAddr::V6(hop)) => self.fib.lookup_ip6(FibIndex::DEFAULT, hop.to_bits(), guard),
-            None => return false,
+            None => return Ok(false),
         };
         let adj = self.adjacencies.of_leaf(leaf, guard);
-        if adj.is_rewrite() {
-            pkt.meta_mut().adj = adj.own().0;
+        if !adj.is_rewrite() {
+            return Err(Error::NextHop);
         }
-        adj.is_rewrite()
+        pkt.meta_mut().adj = adj.own().0;
+        Ok(true)
     }
 
     /// Bytes of the longest packet that goes to an address in one piece.

@@ -133,7 +133,7 @@ impl Request for Nat44ShowRunningConfig {
             sessions,
             user_sessions: 0,
             user_buckets: 0,
-            translation_buckets: ((u64::from(sessions) * 2 / 5).max(1) as u32).next_power_of_two(),
+            translation_buckets: shoal_nat44::sizes::buckets(sessions),
             forwarding_enabled: nat.forwarding(),
             ipfix_logging_enabled: nat.ipfix().is_some(),
             timeouts: nat.timeouts().into(),
@@ -157,7 +157,8 @@ pub struct NatIpfixEnableDisable {
 impl Request for NatIpfixEnableDisable {
     fn handle(self, call: &Call) -> Result<(), Retval> {
         let stream = self.enable.then_some((self.domain_id, self.src_port));
-        Ok(nat(call)?.set_ipfix(stream)?)
+        nat(call)?.set_ipfix(stream);
+        Ok(())
     }
 }
 
@@ -178,13 +179,15 @@ pub struct NatWorkerDetails {
 impl Dump for NatWorkerDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = NatWorkerDetails> + 'static {
         all(call, |nat| {
-            let workers = nat.threads().into_iter().filter(|thread| *thread > 0);
+            let workers: Vec<usize> = nat.threads().into_iter().filter(|thread| *thread > 0).collect();
+            // One worker shares nothing out.
+            let several = workers.len() > 1;
             let details = |thread: usize| NatWorkerDetails {
-                worker_index: thread as u32,
-                lcore_id: 0,
+                worker_index: thread as u32 - 1,
+                lcore_id: nat.thread_cpu(thread),
                 name: Text::from(nat.thread_name(thread).as_str()),
             };
-            workers.map(details).collect()
+            workers.into_iter().filter(|_| several).map(details).collect()
         })
     }
 }

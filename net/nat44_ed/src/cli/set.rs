@@ -62,7 +62,7 @@ pub(super) const IPFIX: Command = Command::new(
     ipfix,
 )
 .examples(&["nat ipfix logging domain 1", "nat ipfix logging disable"])
-.doc("Records go to the exporters of `set ipfix exporter`: of each session that begins or ends, and when there is no port or session left.");
+.doc("Records go to the exporters of `set ipfix exporter`: of each session that begins or ends, and when there is no port or session left. They are those of all kinds of NAT: `nat ipfix logging` and `nat44 ei ipfix logging` are the same.");
 
 pub(super) const LIMIT: Command = Command::new(
     "set nat44 session limit {off | <limit:u32>} [vrf <vrf:u32>]",
@@ -178,7 +178,7 @@ fn limit(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn ipfix(control: &Control, args: &Args) -> Result<Output, CliError> {
     let stream = (args.or("domain", 0)?, args.or("src-port", 0)?);
-    nat(control)?.set_ipfix((!args.has("disable")).then_some(stream)).map_err(refused)?;
+    nat(control)?.set_ipfix((!args.has("disable")).then_some(stream));
     Ok(Output::none())
 }
 

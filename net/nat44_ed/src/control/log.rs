@@ -6,7 +6,7 @@ use std::rc::Rc;
 use shoal_nat44::export::Translation;
 use shoal_syslog::{Facility, Message, Severity};
 
-use super::{Nat44, NatError};
+use super::Nat44;
 use crate::session_direction::Marks;
 use crate::sessions::{Event, Session};
 use crate::shared::ThreadEvent;
@@ -63,22 +63,9 @@ impl Nat44 {
     }
 
     /// Tells collectors of sessions, in a domain and from a port (0: as usual); `None`: does so no more.
-    ///
-    /// # Errors
-    /// NAT is off.
-    pub fn set_ipfix(&self, stream: Option<(u32, u16)>) -> Result<(), NatError> {
-        self.on()?;
-        self.stop_export();
-        if let Some(stream) = stream {
-            self.export.start(stream);
-            self.shared.news.set_listens(true);
-        }
-        Ok(())
-    }
-
-    pub(super) fn stop_export(&self) {
-        self.export.stop();
-        self.shared.news.set_listens(false);
+    /// It is so of all kinds of NAT, whether they are on or off. Nothing changes if it is so already.
+    pub fn set_ipfix(&self, stream: Option<(u32, u16)>) {
+        self.export.set(stream);
     }
 }
 

@@ -28,7 +28,6 @@ use shoal_graph::superpath::WithState;
 use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey, StatefulStagedNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
-use shoal_ipfix::Ipfix;
 use shoal_module::{Control, InitError};
 use shoal_nat44::export::Export;
 use shoal_nat44::held::HeldTables;
@@ -84,7 +83,7 @@ pub struct Nat44 {
     told: Receiver<ThreadEvent>,
     /// Sessions that commands have ended, which collectors do not know yet.
     ended: RefCell<VecDeque<(SessionEvent, Session)>>,
-    export: Export,
+    export: Rc<Export>,
 }
 
 /// Adds the nodes.
@@ -127,13 +126,14 @@ impl Nat44 {
         let adjacencies = control.get::<Adjacencies>()?.table();
         let of_interfaces = (interfaces.table(), ip4.table());
         let syslog = control.get::<Syslog>()?;
+        let export = Export::of(control)?;
         let (tell, told) = channel(WAITING);
         let shared = Shared::new(
             graph.counters(),
             Reach::new(tables, adjacencies),
             of_interfaces,
             reassembly.words(),
-            NewsChannel::new(syslog.gate(), tell),
+            NewsChannel::new((syslog.gate(), export.gate()), tell),
         )?;
         let shared = Arc::new(shared);
         let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
@@ -155,7 +155,7 @@ impl Nat44 {
             syslog,
             told,
             ended: RefCell::default(),
-            export: Export::new(control.get::<Ipfix>()?),
+            export,
         });
         let weak = Rc::downgrade(&nat);
         interfaces.subscribe(move |_, event| {

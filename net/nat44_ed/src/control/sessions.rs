@@ -63,6 +63,13 @@ impl Nat44 {
         found.map_or_else(|| thread.to_string(), |info| info.name.clone())
     }
 
+    /// The processor a thread is pinned to; all bits set: none.
+    pub fn thread_cpu(&self, thread: usize) -> u32 {
+        let all = self.graph.threads();
+        let found = all.iter().find(|info| info.index == thread);
+        found.map_or(u32::MAX, |info| info.cpu.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
     /// Seconds of a record's timeout.
     pub fn timeout_of(&self, record: &Record) -> u32 {
         ticks_of(&self.timeouts(), record.states.0.timeout())

@@ -109,7 +109,6 @@ impl Nat44 {
             return Err(NatError::AlreadyOff);
         }
         self.translated.leave_all();
-        self.stop_export();
         self.keeping.feature().set(false);
         let mut state = self.state.borrow_mut();
         state.pool.clear();

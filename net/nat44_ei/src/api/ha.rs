@@ -16,14 +16,14 @@ use crate::{Failover, Listener};
 pub struct Nat44EiHaSetListener {
     pub ip_address: Ipv4Addr,
     pub port: u16,
-    /// The longest packet; 0: 512.
+    /// The longest packet.
     pub path_mtu: u32,
 }
 
 impl Request for Nat44EiHaSetListener {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        let path_mtu = if self.path_mtu == 0 { Listener::PATH_MTU } else { self.path_mtu };
-        Ok(nat(call)?.set_listener(Listener { address: self.ip_address, port: self.port, path_mtu })?)
+        let Nat44EiHaSetListener { ip_address: address, port, path_mtu } = self;
+        Ok(nat(call)?.set_listener(Listener { address, port, path_mtu })?)
     }
 }
 
@@ -33,15 +33,15 @@ impl Request for Nat44EiHaSetListener {
 pub struct Nat44EiHaSetFailover {
     pub ip_address: Ipv4Addr,
     pub port: u16,
-    /// Seconds after which it hears again of a session that is used; 0: 10.
+    /// Seconds after which it hears again of a session that is used.
     pub session_refresh_interval: u32,
 }
 
 impl Request for Nat44EiHaSetFailover {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        let interval = self.session_refresh_interval;
-        let refresh = if interval == 0 { Failover::REFRESH } else { interval };
-        Ok(nat(call)?.set_failover(Failover { address: self.ip_address, port: self.port, refresh })?)
+        let refresh = self.session_refresh_interval;
+        nat(call)?.set_failover(Failover { address: self.ip_address, port: self.port, refresh });
+        Ok(())
     }
 }
 
@@ -99,7 +99,8 @@ pub struct Nat44EiHaFlush {}
 
 impl Request for Nat44EiHaFlush {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        Ok(nat(call)?.flush()?)
+        nat(call)?.flush();
+        Ok(())
     }
 }
 
@@ -123,7 +124,7 @@ impl Request for Nat44EiHaResync {
 #[derive(Message)]
 #[message(event)]
 pub struct Nat44EiHaResyncCompletedEvent {
-    /// Of these it did not say that it has them.
+    /// Of so many datagrams it did not say that it has them.
     pub missed_count: u32,
 }
 

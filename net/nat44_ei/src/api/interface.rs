@@ -82,8 +82,13 @@ pub struct Nat44EiInterfaceOutputFeatureDetails {
 
 impl Dump for Nat44EiInterfaceOutputFeatureDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = Nat44EiInterfaceOutputFeatureDetails> + 'static {
-        all(call, Nat44Ei::outputs).map(|(interface, sides)| Nat44EiInterfaceOutputFeatureDetails {
-            flags: flags(sides),
+        // What the newer message has set is in the newer list only.
+        let older = |nat: &Nat44Ei| {
+            let all = nat.outputs().into_iter();
+            all.filter(|(_, sides)| !(sides.inside && sides.outside)).collect::<Vec<_>>()
+        };
+        all(call, older).map(|(interface, sides)| Nat44EiInterfaceOutputFeatureDetails {
+            flags: flags(Sides { outside: false, ..sides }),
             sw_if_index: InterfaceIndex(interface.0),
         })
     }

@@ -68,9 +68,17 @@ pub struct Nat44EiStaticMappingDetails {
     pub tag: Text<64>,
 }
 
-/// Mappings of addresses that stay what they are, or of others.
+/// Mappings of addresses that stay what they are, or of others: first all that packets see, with their address; then, as they were
+/// asked for, those of interfaces.
 fn some(nat: &Nat44Ei, identity: bool) -> Vec<(Spec, Option<Ipv4Addr>)> {
-    nat.mappings().into_iter().filter(|(spec, _)| spec.identity == identity).collect()
+    let all: Vec<_> = nat.mappings().into_iter().filter(|(spec, _)| spec.identity == identity).collect();
+    let inside_vrf = nat.enabled().map_or(0, |on| on.inside_vrf);
+    let seen = |(spec, address): &(Spec, Option<Ipv4Addr>)| {
+        let vrf = Some(spec.vrf.unwrap_or(inside_vrf));
+        address.map(|address| (Spec { vrf, ..spec.clone() }, Some(address)))
+    };
+    let of_interface = all.iter().filter(|(spec, _)| matches!(spec.external, External::Interface(_)));
+    all.iter().filter_map(seen).chain(of_interface.map(|(spec, _)| (spec.clone(), None))).collect()
 }
 
 fn flags_of(spec: &Spec) -> Nat44EiConfigFlags {
@@ -152,7 +160,8 @@ impl Dump for Nat44EiIdentityMappingDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = Nat44EiIdentityMappingDetails> + 'static {
         all(call, |nat| some(nat, true)).map(|(spec, address)| Nat44EiIdentityMappingDetails {
             flags: flags_of(&spec),
-            ip_address: address.unwrap_or(spec.local),
+            // One that follows an interface has none of its own.
+            ip_address: address.unwrap_or(Ipv4Addr::UNSPECIFIED),
             protocol: spec.protocol,
             port: spec.local_port,
             sw_if_index: if address.is_some() { InterfaceIndex::NONE } else { spec.external.interface() },

@@ -9,7 +9,6 @@ mod session;
 mod settings;
 
 pub(crate) use ha::resynced;
-pub(crate) use settings::buckets;
 
 use std::rc::Rc;
 

@@ -3,6 +3,7 @@
 use shoal_message::{Message, Retval, Text};
 use shoal_module::api::{Call, Dump, Request};
 use shoal_nat::{NatLogLevel, NatTimeouts};
+use shoal_nat44::sizes::buckets;
 
 use super::{Nat44EiConfigFlags, all, nat};
 use crate::Enable;
@@ -94,11 +95,6 @@ pub struct Nat44EiShowRunningConfigReply {
     pub flags: Nat44EiConfigFlags,
 }
 
-/// Buckets of a table of VPP's with room for so many.
-pub(crate) fn buckets(entries: u32) -> u32 {
-    ((u64::from(entries) * 2 / 5).max(1) as u32).next_power_of_two()
-}
-
 impl Request for Nat44EiShowRunningConfig {
     fn handle(self, call: &Call) -> Result<Nat44EiShowRunningConfigReply, Retval> {
         let nat = nat(call)?;
@@ -173,13 +169,15 @@ pub struct Nat44EiWorkerDetails {
 impl Dump for Nat44EiWorkerDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = Nat44EiWorkerDetails> + 'static {
         all(call, |nat| {
-            let workers = nat.threads().into_iter().filter(|thread| *thread > 0);
+            let workers: Vec<usize> = nat.threads().into_iter().filter(|thread| *thread > 0).collect();
+            // One worker shares nothing out.
+            let several = workers.len() > 1;
             let details = |thread: usize| Nat44EiWorkerDetails {
-                worker_index: thread as u32,
-                lcore_id: 0,
+                worker_index: thread as u32 - 1,
+                lcore_id: nat.thread_cpu(thread),
                 name: Text::from(nat.thread_name(thread).as_str()),
             };
-            workers.map(details).collect()
+            workers.into_iter().filter(|_| several).map(details).collect()
         })
     }
 }
@@ -198,7 +196,8 @@ pub struct Nat44EiIpfixEnableDisable {
 impl Request for Nat44EiIpfixEnableDisable {
     fn handle(self, call: &Call) -> Result<(), Retval> {
         let stream = self.enable.then_some((self.domain_id, self.src_port));
-        Ok(nat(call)?.set_ipfix(stream)?)
+        nat(call)?.set_ipfix(stream);
+        Ok(())
     }
 }
 
@@ -298,7 +297,8 @@ pub struct Nat44EiSetMssClamping {
 
 impl Request for Nat44EiSetMssClamping {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        Ok(nat(call)?.set_mss(if self.enable { self.mss_value } else { 0 })?)
+        nat(call)?.set_mss(if self.enable { self.mss_value } else { 0 });
+        Ok(())
     }
 }
 
@@ -332,7 +332,8 @@ pub struct Nat44EiForwardingEnableDisable {
 
 impl Request for Nat44EiForwardingEnableDisable {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        Ok(nat(call)?.set_forwarding(self.enable)?)
+        nat(call)?.set_forwarding(self.enable);
+        Ok(())
     }
 }
 

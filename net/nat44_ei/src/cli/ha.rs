@@ -47,12 +47,12 @@ fn listener(control: &Control, args: &Args) -> Result<Output, CliError> {
 fn failover(control: &Control, args: &Args) -> Result<Output, CliError> {
     let Endpoint(address, port) = args.get("failover")?;
     let refresh = args.or("refresh-interval", Failover::REFRESH)?;
-    nat(control)?.set_failover(Failover { address, port, refresh }).map_err(refused)?;
+    nat(control)?.set_failover(Failover { address, port, refresh });
     Ok(Output::none())
 }
 
 fn flush(control: &Control, _: &Args) -> Result<Output, CliError> {
-    nat(control)?.flush().map_err(refused)?;
+    nat(control)?.flush();
     Ok(Output::none())
 }
 

@@ -103,7 +103,7 @@ pub(super) const IPFIX: Command = Command::new(
     ipfix,
 )
 .examples(&["nat44 ei ipfix logging domain 1", "nat44 ei ipfix logging disable"])
-.doc("Records go to the exporters of `set ipfix exporter`: of each session that begins or ends, and when there is no port or session left.");
+.doc("Records go to the exporters of `set ipfix exporter`: of each session that begins or ends, and when there is no port or session left. They are those of all kinds of NAT: `nat ipfix logging` and `nat44 ei ipfix logging` are the same.");
 
 fn plugin(control: &Control, args: &Args) -> Result<Output, CliError> {
     let nat = nat(control)?;
@@ -173,7 +173,7 @@ fn interface_address(control: &Control, args: &Args) -> Result<Output, CliError>
 }
 
 fn forwarding(control: &Control, args: &Args) -> Result<Output, CliError> {
-    nat(control)?.set_forwarding(args.has("enable")).map_err(refused)?;
+    nat(control)?.set_forwarding(args.has("enable"));
     Ok(Output::none())
 }
 
@@ -216,12 +216,12 @@ fn exempt(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn mss(control: &Control, args: &Args) -> Result<Output, CliError> {
     let most = if args.has("disable") { 0 } else { args.get("mss")? };
-    nat(control)?.set_mss(most).map_err(refused)?;
+    nat(control)?.set_mss(most);
     Ok(Output::none())
 }
 
 fn ipfix(control: &Control, args: &Args) -> Result<Output, CliError> {
     let stream = (args.or("domain", 0)?, args.or("src-port", 0)?);
-    nat(control)?.set_ipfix((!args.has("disable")).then_some(stream)).map_err(refused)?;
+    nat(control)?.set_ipfix((!args.has("disable")).then_some(stream));
     Ok(Output::none())
 }

@@ -9,8 +9,8 @@ use shoal_nat44::mapping::External;
 
 use super::{name, nat, text};
 use crate::Spec;
-use crate::api::buckets;
 use crate::config::{Algorithm, Timeouts};
+use shoal_nat44::sizes::buckets;
 
 pub(super) const ADDRESSES: Command =
     Command::new("show nat44 ei addresses", "Show addresses that hosts share", addresses)

@@ -20,7 +20,7 @@ use shoal_module::api::ClientIndex;
 use super::{Nat44Ei, NatError, Slice};
 use crate::ha_wire::{CHANGE, Change, HEADER, Header};
 use crate::node::ha::{HaDatagram, HaInput};
-use crate::sessions::{Event, Record, Session, Sessions, inside_key, tick};
+use crate::sessions::{Event, Record, Session, Sessions, inside_key, outside_key, tick};
 
 /// As VPP sends them.
 const TTL: u8 = 254;
@@ -28,8 +28,6 @@ const TTL: u8 = 254;
 const HEADERS: usize = 28;
 /// The longest datagram's packet, whatever the path could take.
 const MOST_MTU: u32 = 1500;
-/// The shortest packet that has a change.
-const LEAST_MTU: u32 = (HEADERS + HEADER + CHANGE) as u32;
 /// Changes wait so long for others.
 const FLUSH: Duration = Duration::from_secs(1);
 /// A datagram is sent again after so long.
@@ -80,7 +78,6 @@ impl Failover {
 /// A datagram that was not acknowledged yet.
 struct UnackedDatagram {
     bytes: Vec<u8>,
-    changes: u32,
     sent: Time,
     tries: u32,
     of_resync: bool,
@@ -200,16 +197,9 @@ impl Nat44Ei {
     /// Listens for another router's sessions; port 0: does so no more.
     ///
     /// # Errors
-    /// NAT is off, or the port is used.
+    /// The port is used.
     pub fn set_listener(&self, listener: Listener) -> Result<(), NatError> {
-        self.on()?;
-        if listener.path_mtu < LEAST_MTU {
-            return Err(NatError::Value(format!(
-                "a path MTU of {} has no room for a session: at least {LEAST_MTU}",
-                listener.path_mtu
-            )));
-        }
-        let control = self.control.upgrade().ok_or(NatError::Off("nat44 ei"))?;
+        let control = self.control.upgrade().ok_or(NatError::Disabled("nat44 ei"))?;
         let unable =
             |e: String| NatError::Value(format!("port {} cannot be listened at: {e}", listener.port));
         let table = control.get::<ListenerTable<Ip4Family>>().map_err(|e| unable(e.to_string()))?;
@@ -230,14 +220,9 @@ impl Nat44Ei {
     }
 
     /// Tells another router of sessions; port 0: does so no more.
-    ///
-    /// # Errors
-    /// NAT is off.
-    pub fn set_failover(&self, failover: Failover) -> Result<(), NatError> {
-        self.on()?;
+    pub fn set_failover(&self, failover: Failover) {
         self.replication.state.borrow_mut().failover = (failover.port != 0).then_some(failover);
         self.renew_replication();
-        Ok(())
     }
 
     fn renew_replication(&self) {
@@ -296,17 +281,12 @@ impl Nat44Ei {
     }
 
     /// Sends what waits now.
-    ///
-    /// # Errors
-    /// NAT is off.
-    pub fn flush(&self) -> Result<(), NatError> {
-        self.on()?;
+    pub fn flush(&self) {
         // Changes that threads have told come first.
         while let Ok(told) = self.told.try_recv() {
             self.pass(&told);
         }
         self.flush_all();
-        Ok(())
     }
 
     fn flush_all(&self) {
@@ -330,11 +310,10 @@ impl Nat44Ei {
         }
         if state.unanswered.len() >= MOST_UNANSWERED {
             drop(state);
-            return self.miss(count.into(), of_resync);
+            return self.miss(of_resync);
         }
         let sent = self.graph.clock().now();
-        let unanswered =
-            UnackedDatagram { bytes: bytes.clone(), changes: count.into(), sent, tries: 0, of_resync };
+        let unanswered = UnackedDatagram { bytes: bytes.clone(), sent, tries: 0, of_resync };
         state.unanswered.insert(sequence, unanswered);
         let is_first = state.check_at.is_none();
         if is_first {
@@ -347,10 +326,11 @@ impl Nat44Ei {
         }
     }
 
-    fn miss(&self, changes: u32, of_resync: bool) {
-        self.replication.counts.missed.add(0, 0, changes.into());
+    /// A datagram is lost.
+    fn miss(&self, of_resync: bool) {
+        self.replication.counts.missed.add(0, 0, 1);
         if of_resync && let Some(resync) = &mut self.replication.state.borrow_mut().resync {
-            resync.missed = resync.missed.saturating_add(changes);
+            resync.missed = resync.missed.saturating_add(1);
         }
     }
 
@@ -375,16 +355,16 @@ impl Nat44Ei {
         }
     }
 
-    /// Sends all sessions to the other router; `client` hears when it has them.
+    /// Sends all sessions to the other router; `client` hears when it has them. There may be none of either.
     ///
     /// # Errors
-    /// NAT is off, there is no other router, or it is being done.
+    /// It is being done.
     pub fn resync(&self, client: Option<(ClientIndex, u32)>) -> Result<(), NatError> {
-        self.on()?;
         if !self.replicates() {
-            return Err(NatError::Value(
-                "there is no other router: nat44 ei ha listener and failover".to_owned(),
-            ));
+            if let (Some(client), Some(control)) = (client, self.control.upgrade()) {
+                crate::api::resynced(&control, client, 0);
+            }
+            return Ok(());
         }
         let first = self.threads().first().copied().unwrap_or(0);
         let mut state = self.replication.state.borrow_mut();
@@ -472,7 +452,7 @@ impl Nat44Ei {
                 return true;
             }
             if one.tries >= TRIES {
-                missed.push((one.changes, one.of_resync));
+                missed.push(one.of_resync);
                 return false;
             }
             one.tries += 1;
@@ -486,8 +466,8 @@ impl Nat44Ei {
             self.replication.counts.retries.add(0, 0, 1);
             self.send_datagram(&bytes, None);
         }
-        for (changes, of_resync) in missed {
-            self.miss(changes, of_resync);
+        for of_resync in missed {
+            self.miss(of_resync);
         }
     }
 
@@ -530,7 +510,14 @@ impl Nat44Ei {
         let config = self.shared.config.get();
         let mut by_thread: BTreeMap<usize, Vec<Change>> = BTreeMap::new();
         for change in changes {
-            by_thread.entry(config.of_host(change.session.inside.0)).or_default().push(change);
+            // One that begins says whose it is; of another that is not said.
+            let threads = match change.event {
+                Event::Begins => vec![config.of_host(change.session.inside.0)],
+                Event::Ends | Event::Used => config.workers.clone(),
+            };
+            for thread in threads {
+                by_thread.entry(thread).or_default().push(change);
+            }
         }
         let outside = &config.outside;
         let mut tables = outside.tables.iter();
@@ -555,9 +542,9 @@ impl Nat44Ei {
     }
 }
 
-/// Changes of a datagram.
+/// Changes of a datagram: at least one, however short the path's packets are.
 fn room(listener: Listener) -> usize {
-    (listener.path_mtu.min(MOST_MTU) as usize).saturating_sub(HEADERS + HEADER) / CHANGE
+    ((listener.path_mtu.min(MOST_MTU) as usize).saturating_sub(HEADERS + HEADER) / CHANGE).max(1)
 }
 
 /// Does to a worker's sessions what another router says. What cannot be is left.
@@ -567,10 +554,10 @@ fn take_change(sessions: &mut Sessions, change: &Change, config: &crate::config:
     let before = sessions.events.len();
     match event {
         Event::Ends => {
-            sessions.end(inside_key(session.inside, session.protocol, session.inside_table));
+            sessions.end(outside_key(session.outside, session.protocol, session.outside_table));
         }
-        Event::Used if sessions.refresh(&session, packets, bytes, at) => {}
-        Event::Begins | Event::Used => {
+        Event::Used => sessions.refresh(&session, packets, bytes, at),
+        Event::Begins => {
             let key = inside_key(session.inside, session.protocol, session.inside_table);
             let host = (session.inside.0, session.inside_table);
             if sessions.find(key).is_none() && sessions.make_room(host, config).is_ok() {

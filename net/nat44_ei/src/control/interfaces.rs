@@ -20,9 +20,11 @@ impl Nat44Ei {
     /// Puts an interface on a side, too, or takes it from there.
     ///
     /// # Errors
-    /// NAT is off, there is no such interface, or it has an output feature.
+    /// NAT is off, there is no such interface, it has an output feature, or NAT has no outside interfaces.
     pub fn set_side(&self, interface: SwIfIndex, side: Side, on: bool) -> Result<(), NatError> {
-        self.on()?;
+        if self.on()?.out2in_dpo && side == Side::Outside {
+            return Err(NatError::Unsupported("with out2in-dpo there is no outside interface"));
+        }
         if self.translated.set_side(interface, side, on)? {
             self.publish();
         }

@@ -1,9 +1,9 @@
 //! What happens to sessions and blocks of ports, as records for flow collectors (RFC 8158).
 
-use shoal_ipfix::{Field, Template};
-use shoal_nat44::export::{NAT_EVENT, TIME, Translation, head};
+use shoal_ipfix::Field;
+use shoal_nat44::export::{NAT_EVENT, POST_SOURCE, SOURCE, TIME, Translation, VRF, head};
 
-use super::{Nat44Ei, NatError};
+use super::Nat44Ei;
 use crate::blocks::BlockEvent;
 use crate::sessions::{Event, Record};
 
@@ -12,16 +12,8 @@ const BLOCK_BEGINS: u8 = 16;
 const BLOCK_ENDS: u8 = 17;
 
 /// A block of ports: when, what, host, address, first and last port, how many, the host's VRF.
-const BLOCK: &[Field] = &[
-    TIME,
-    NAT_EVENT,
-    Field::new(8, 4),
-    Field::new(225, 4),
-    Field::new(361, 2),
-    Field::new(362, 2),
-    Field::new(364, 2),
-    Field::new(234, 4),
-];
+const BLOCK: &[Field] =
+    &[TIME, NAT_EVENT, SOURCE, POST_SOURCE, Field::new(361, 2), Field::new(362, 2), Field::new(364, 2), VRF];
 
 impl Nat44Ei {
     /// The observation domain and port of records, if there are any.
@@ -30,29 +22,9 @@ impl Nat44Ei {
     }
 
     /// Tells collectors of sessions, in a domain and from a port (0: as usual); `None`: does so no more.
-    ///
-    /// # Errors
-    /// NAT is off.
-    pub fn set_ipfix(&self, stream: Option<(u32, u16)>) -> Result<(), NatError> {
-        self.on()?;
-        self.stop_export();
-        if let Some(stream) = stream {
-            self.export.start(stream);
-        }
-        if let Some((domain, source_port)) = self.export.stream() {
-            let template = Template { domain, source_port, fields: BLOCK.to_vec() };
-            self.blocks.set(Some(self.ipfix.add_report(template)));
-        }
-        self.renew_listening();
-        Ok(())
-    }
-
-    pub(super) fn stop_export(&self) {
-        self.export.stop();
-        if let Some(key) = self.blocks.take() {
-            self.ipfix.remove_report(key);
-        }
-        self.renew_listening();
+    /// It is so of all kinds of NAT, whether they are on or off. Nothing changes if it is so already.
+    pub fn set_ipfix(&self, stream: Option<(u32, u16)>) {
+        self.export.set(stream);
     }
 
     pub(super) fn export_session(&self, event: Event, record: &Record) {
@@ -63,7 +35,6 @@ impl Nat44Ei {
     }
 
     pub(super) fn export_block(&self, block: &BlockEvent) {
-        let Some(blocks) = self.blocks.get() else { return };
         let mut bytes = head(if block.begins { BLOCK_BEGINS } else { BLOCK_ENDS });
         bytes.extend(block.host.0.to_be_bytes());
         bytes.extend(block.address.to_be_bytes());
@@ -71,6 +42,6 @@ impl Nat44Ei {
         bytes.extend(block.last.to_be_bytes());
         bytes.extend((block.last - block.first + 1).to_be_bytes());
         bytes.extend(self.vrf_of_table(block.host.1).to_be_bytes());
-        self.ipfix.record(blocks, &bytes);
+        self.export.record(BLOCK, &bytes);
     }
 }

@@ -72,7 +72,7 @@ impl Nat44Ei {
 
     /// Whether threads tell what happens.
     pub(super) fn renew_listening(&self) {
-        self.shared.news.set_listens(self.replicates() || self.ipfix().is_some());
+        self.shared.news.set_listens(self.replicates());
     }
 }
 

@@ -7,6 +7,7 @@ use shoal_interface::SwIfIndex;
 use shoal_nat44::mapping::{External, ExternalKey, Local, Mapping, TwiceNat};
 
 use super::{Nat44Ei, NatError};
+use crate::config::Mode;
 use crate::sessions::Session;
 
 /// A mapping as it is asked for.
@@ -76,6 +77,16 @@ impl Nat44Ei {
         Ok(())
     }
 
+    /// Whether hosts share the address of a mapping of a port. One of a whole address needs that not, and without shared addresses
+    /// none does.
+    fn check_shared(&self, spec: &Spec, address: Ipv4Addr) -> Result<(), NatError> {
+        let needs_not = spec.is_address_only() || self.on()?.mode != Mode::Dynamic;
+        if needs_not || self.state.borrow().pool.has(address) {
+            return Ok(());
+        }
+        Err(NatError::NotShared(address))
+    }
+
     fn make(&self, spec: &Spec, address: Ipv4Addr) -> Result<Mapping, NatError> {
         let vrf = self.vrf_of(spec);
         let table = self.fib.index_of(Family::Ip4, vrf)?.0;
@@ -102,6 +113,7 @@ impl Nat44Ei {
 
     /// Packets see a mapping from now on.
     fn see(&self, spec: &Spec, address: Ipv4Addr) -> Result<ExternalKey, NatError> {
+        self.check_shared(spec, address)?;
         let mut mapping = self.make(spec, address)?;
         let key = (mapping.external.0, mapping.external.1, mapping.protocol);
         let mut state = self.state.borrow_mut();
@@ -148,7 +160,7 @@ impl Nat44Ei {
     /// Adds a mapping. A port that was given out is taken back from its host.
     ///
     /// # Errors
-    /// NAT is off, there is one, or the combination makes no sense.
+    /// NAT is off, there is one, the combination makes no sense, or the port is of an address that hosts do not share.
     pub fn add_mapping(&self, spec: Spec) -> Result<(), NatError> {
         self.check(&spec)?;
         if self.state.borrow().statics.iter().any(|one| self.same(&one.spec, &spec)) {
@@ -226,6 +238,38 @@ impl Nat44Ei {
             });
             if let Some(one) = self.state.borrow_mut().statics.get_mut(at) {
                 one.external = seen;
+            }
+        }
+    }
+
+    /// Whether a mapping has a port of an address.
+    pub(super) fn has_port_of(&self, address: Ipv4Addr) -> bool {
+        let of_port = |one: &Static| {
+            let is_it = one.external.is_some_and(|key| key.0 == address.to_bits());
+            is_it && !one.spec.identity && !one.spec.is_address_only()
+        };
+        self.state.borrow().statics.iter().any(of_port)
+    }
+
+    /// An address that followed an interface is shared no more: mappings to it go, and those that name the interface wait.
+    pub(super) fn forget_mappings_to(&self, address: Ipv4Addr) {
+        let state = self.state.borrow();
+        let to_it =
+            state.statics.iter().filter(|one| one.external.is_some_and(|key| key.0 == address.to_bits()));
+        let (go, wait): (Vec<Static>, Vec<Static>) =
+            to_it.cloned().partition(|one| matches!(one.spec.external, External::Address(_)));
+        drop(state);
+        for Static { spec, .. } in go {
+            if let Err(e) = self.del_mapping(&spec) {
+                tracing::warn!(%address, "a mapping to it stays: {e}");
+            }
+        }
+        for Static { spec, external } in wait {
+            if let Some(key) = external {
+                self.hide(&spec, key);
+            }
+            if let Some(one) = self.state.borrow_mut().statics.iter_mut().find(|one| one.spec == spec) {
+                one.external = None;
             }
         }
     }

@@ -28,17 +28,18 @@ use shoal_graph::process::{Receiver, channel};
 use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey, StatefulStagedNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
-use shoal_ipfix::{Ipfix, ReportKey};
 use shoal_module::{Control, InitError};
 use shoal_nat44::export::Export;
 use shoal_nat44::held::HeldTables;
 use shoal_nat44::pool::AddressPool;
 use shoal_nat44::reach::{Outside, Reach};
+use shoal_nat44::session_events::NewsChannel;
 use shoal_nat44::translated::Translated;
 use shoal_reassembly::Reassembly;
 use shoal_syslog::Syslog;
 
 use crate::config::{AddressFilter, Config};
+use crate::error::{Error, Out2inError};
 use crate::node::fast::{BOTH, Fast, HAIRPIN, IN2OUT, OUT2IN, OUTPUT};
 use crate::node::slow::Slow;
 use crate::session_stores::SessionStores;
@@ -83,11 +84,12 @@ pub struct Nat44Ei {
     /// What commands have done to sessions and is still to be passed on.
     changed: RefCell<VecDeque<ThreadEvent>>,
     replication: Replication,
-    ipfix: Rc<Ipfix>,
-    export: Export,
-    /// Records of blocks of ports.
-    blocks: Cell<Option<ReportKey>>,
+    export: Rc<Export>,
     queue_length: Cell<u32>,
+}
+
+fn slow<const WAY: u8, E>(shared: Arc<Shared>) -> Slow<WAY, E> {
+    Slow { shared, reasons: std::marker::PhantomData }
 }
 
 /// Adds the nodes.
@@ -111,14 +113,14 @@ fn add_nodes(
             "nat44-ei-in2out-output-worker-handoff",
             graph.add_stateful_staged(Fast::<OUTPUT> { shared: s() }, keeping)?,
         ),
-        ("nat44-ei-hairpinning-handoff", graph.add_stateful_frame(Slow::<HAIRPIN> { shared: s() }, keeping)?),
+        ("nat44-ei-hairpinning-handoff", graph.add_stateful_frame(slow::<HAIRPIN, Error>(s()), keeping)?),
     ];
     for (name, node) in nodes {
         graph.add_frame_named(name, HandOver::new(node))?;
     }
-    graph.add_stateful_frame(Slow::<IN2OUT> { shared: s() }, keeping)?;
-    graph.add_stateful_frame(Slow::<OUTPUT> { shared: s() }, keeping)?;
-    graph.add_stateful_frame(Slow::<OUT2IN> { shared: s() }, keeping)?;
+    graph.add_stateful_frame(slow::<IN2OUT, Error>(s()), keeping)?;
+    graph.add_stateful_frame(slow::<OUTPUT, Error>(s()), keeping)?;
+    graph.add_stateful_frame(slow::<OUT2IN, Out2inError>(s()), keeping)?;
     for node in [Fast::<IN2OUT>::NAME, Fast::<OUT2IN>::NAME, Fast::<BOTH>::NAME] {
         graph.add_feature(FeatureSpec { arc: shoal_ip4::UNICAST_ARC, node, before: &[], after: SV });
     }
@@ -134,9 +136,11 @@ impl Nat44Ei {
         let tables = FibTables::clone(&*control.get::<FibTables>()?);
         let reach = Reach::new(tables, control.get::<Adjacencies>()?.table());
         let syslog = control.get::<Syslog>()?;
+        let export = Export::of(control)?;
         let (tell, told) = channel(WAITING);
         let of_packets = (interfaces.table(), reassembly.words());
-        let shared = Shared::new(graph.counters(), reach, of_packets, (syslog.gate(), tell))?;
+        let news = NewsChannel::new((syslog.gate(), export.gate()), tell);
+        let shared = Shared::new(graph.counters(), reach, of_packets, news)?;
         let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
         let replication = Replication::new(&graph)?;
@@ -155,9 +159,7 @@ impl Nat44Ei {
             told,
             changed: RefCell::default(),
             replication,
-            ipfix: control.get::<Ipfix>()?,
-            export: Export::new(control.get::<Ipfix>()?),
-            blocks: Cell::new(None),
+            export,
             queue_length: Cell::new(QUEUE_LENGTH),
         });
         let weak = Rc::downgrade(&nat);
@@ -193,7 +195,7 @@ impl Nat44Ei {
     }
 
     fn on(&self) -> Result<Enable, NatError> {
-        self.enabled().ok_or(NatError::Off("nat44 ei"))
+        self.enabled().ok_or(NatError::Disabled("nat44 ei"))
     }
 
     /// Sessions there may be on all workers together, while NAT is on.
@@ -212,9 +214,7 @@ impl Nat44Ei {
     /// NAT is on: VPP makes its queues then.
     pub fn set_queue_length(&self, frames: u32) -> Result<(), NatError> {
         if self.enabled().is_some() {
-            return Err(NatError::Value(
-                "queues between workers are made when NAT is switched on".to_owned(),
-            ));
+            return Err(NatError::AlreadyOn);
         }
         self.queue_length.set(frames);
         Ok(())

@@ -8,6 +8,7 @@ use shoal_nat44::pool::{PoolEntry, range};
 use shoal_wire::Ip4Prefix;
 
 use super::{Nat44Ei, NatError};
+use crate::config::Mode;
 
 /// An address as it is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,13 +25,15 @@ impl Nat44Ei {
     /// Adds a range of addresses, for the hosts of a VRF or all. Those before one that is there already are added.
     ///
     /// # Errors
-    /// NAT is off, or the range is none.
+    /// NAT is off or has mappings only, or the range is none.
     pub fn add_addresses(
         &self,
         (first, last): (Ipv4Addr, Ipv4Addr),
         vrf: Option<u32>,
     ) -> Result<(), NatError> {
-        self.on()?;
+        if self.on()?.mode != Mode::Dynamic {
+            return Err(NatError::StaticOnly);
+        }
         let mut all = range(first, last)?;
         let done = all.try_for_each(|address| self.add_one(PoolEntry { address, vrf, from: None }));
         self.publish();
@@ -59,12 +62,15 @@ impl Nat44Ei {
     /// Takes a range of addresses out; sessions that use them end.
     ///
     /// # Errors
-    /// NAT is off, the range is none, or an address is not there: those before it are gone.
+    /// NAT is off, the range is none, or an address is not there or a mapping has a port of it: those before it are gone.
     pub fn del_addresses(&self, (first, last): (Ipv4Addr, Ipv4Addr)) -> Result<(), NatError> {
         self.on()?;
         let mut gone = BTreeSet::new();
         let mut all = range(first, last)?;
         let done = all.try_for_each(|address| {
+            if self.has_port_of(address) {
+                return Err(NatError::Mapped(address));
+            }
             self.del_one(address)?;
             gone.insert(address.to_bits());
             Ok(())
@@ -92,12 +98,11 @@ impl Nat44Ei {
         self.state.borrow().followed.iter().copied().collect()
     }
 
-    /// Uses the first address of an interface, now and later.
+    /// Uses the first address of an interface, while NAT is on.
     ///
     /// # Errors
-    /// NAT is off, there is no such interface, or it is used already.
+    /// There is no such interface, or it is used already.
     pub fn follow_interface(&self, interface: SwIfIndex) -> Result<(), NatError> {
-        self.on()?;
         let name = self.interfaces.name(interface)?;
         if !self.state.borrow_mut().followed.insert(interface) {
             return Err(NatError::Interface(format!("the address of {name} is used already")));
@@ -151,6 +156,9 @@ impl Nat44Ei {
             && let Err(e) = self.del_one(old).and_then(|()| self.end_of_addresses([old.to_bits()].into()))
         {
             tracing::warn!("sessions of {old} stay until they time out: {e}");
+        }
+        if let Some(old) = old {
+            self.forget_mappings_to(old);
         }
         if let Some(address) = address
             && let Err(e) = self.add_one(PoolEntry { address, vrf: None, from: Some(interface) })

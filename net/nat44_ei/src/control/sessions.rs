@@ -64,6 +64,13 @@ impl Nat44Ei {
         found.map_or_else(|| thread.to_string(), |info| info.name.clone())
     }
 
+    /// The processor a thread is pinned to; all bits set: none.
+    pub fn thread_cpu(&self, thread: usize) -> u32 {
+        let all = self.graph.threads();
+        let found = all.iter().find(|info| info.index == thread);
+        found.map_or(u32::MAX, |info| info.cpu.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
     /// The VRF of a table.
     pub fn vrf_of_table(&self, table: u32) -> u32 {
         self.fib.id_of(Family::Ip4, shoal_fib::FibIndex(table)).unwrap_or(table)
@@ -250,7 +257,7 @@ impl Nat44Ei {
         let ended = self.change(move |sessions| {
             sessions.retain(|session| (session.inside.0, session.inside_table) != host)
         })?;
-        if ended > 0 { Ok(()) } else { Err(NatError::NoSession) }
+        if ended > 0 { Ok(()) } else { Err(NatError::NoUser) }
     }
 
     /// Ends all sessions.

@@ -67,9 +67,9 @@ fn check(algorithm: Algorithm) -> Result<(), NatError> {
             }
             Ok(())
         }
-        Algorithm::Range { first, last } if last < first => {
-            Err(NatError::Value(format!("{last} is below {first}: the first port of a range comes first")))
-        }
+        Algorithm::Range { first, last } if last <= first => Err(NatError::Value(format!(
+            "{last} is not above {first}: the first port of a range comes first, and it is not the last"
+        ))),
         Algorithm::Range { first: 0, .. } => Err(NatError::Value("a range of ports begins at 1".to_owned())),
         Algorithm::Blocks { size, most } => {
             let fits = (LEAST_BLOCK..=PORTS_OF_PART as u16).contains(&size);
@@ -112,7 +112,7 @@ impl Nat44Ei {
                 return Err(e.into());
             }
         };
-        self.state.borrow_mut().config = Config {
+        let config = Config {
             on: true,
             mode: asked.mode,
             users: asked.users,
@@ -120,8 +120,12 @@ impl Nat44Ei {
             user_sessions: asked.user_sessions,
             inside_table,
             outside: Outside { table: outside_table, ..Outside::default() },
+            // What was configured before holds.
+            timeouts: self.timeouts(),
+            algorithm: self.algorithm(),
             ..Config::default()
         };
+        self.state.borrow_mut().config = config;
         if let Err(reason) = self.open_sessions() {
             self.close_sessions();
             self.held.release_all();
@@ -133,6 +137,7 @@ impl Nat44Ei {
         let last = self.interfaces.indices().iter().map(|index| index.0 as usize + 1).max();
         self.shared.counters.ensure(last.unwrap_or(1));
         self.publish();
+        self.followed().into_iter().for_each(|interface| self.follow_addresses(interface));
         Ok(())
     }
 
@@ -173,7 +178,6 @@ impl Nat44Ei {
         self.answer_for_addresses();
         self.close_sessions();
         self.stop_replication();
-        self.stop_export();
         self.state.take();
         self.held.release_all();
         self.publish();
@@ -185,12 +189,11 @@ impl Nat44Ei {
         self.state.borrow().config.timeouts
     }
 
-    /// Changes that.
+    /// Changes that, also while NAT is off.
     ///
     /// # Errors
-    /// NAT is off, or one is out of range.
+    /// One is out of range, or a thread does not answer.
     pub fn set_timeouts(&self, timeouts: Timeouts) -> Result<(), NatError> {
-        self.on()?;
         let Timeouts { udp, tcp_established, tcp_transitory, icmp } = timeouts;
         for value in [udp, tcp_established, tcp_transitory, icmp] {
             if !(1..=LONGEST).contains(&value) {
@@ -208,15 +211,10 @@ impl Nat44Ei {
         self.state.borrow().config.forwarding
     }
 
-    /// Says whether they do.
-    ///
-    /// # Errors
-    /// NAT is off.
-    pub fn set_forwarding(&self, on: bool) -> Result<(), NatError> {
-        self.on()?;
+    /// Says whether they do, until NAT is switched on.
+    pub fn set_forwarding(&self, on: bool) {
         self.state.borrow_mut().config.forwarding = on;
         self.publish();
-        Ok(())
     }
 
     /// The largest segment a connection may ask for; 0: any.
@@ -224,15 +222,10 @@ impl Nat44Ei {
         self.state.borrow().config.mss
     }
 
-    /// Sets it.
-    ///
-    /// # Errors
-    /// NAT is off.
-    pub fn set_mss(&self, mss: u16) -> Result<(), NatError> {
-        self.on()?;
+    /// Sets it, until NAT is switched on.
+    pub fn set_mss(&self, mss: u16) {
         self.state.borrow_mut().config.mss = mss;
         self.publish();
-        Ok(())
     }
 
     /// Destinations that hosts reach with their own addresses.
@@ -265,12 +258,11 @@ impl Nat44Ei {
         self.state.borrow().config.algorithm
     }
 
-    /// Says how. Sessions that are there keep theirs.
+    /// Says how, also while NAT is off. Sessions that are there keep theirs.
     ///
     /// # Errors
-    /// NAT is off, or there are no such ports.
+    /// There are no such ports, or a thread does not answer.
     pub fn set_algorithm(&self, algorithm: Algorithm) -> Result<(), NatError> {
-        self.on()?;
         check(algorithm)?;
         let old = std::mem::replace(&mut self.state.borrow_mut().config.algorithm, algorithm);
         self.publish();

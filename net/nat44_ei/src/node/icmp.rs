@@ -54,7 +54,7 @@ impl Asked<'_> {
         };
         let (answer, protocol) = (quoted.answer, quoted.protocol);
         let Some((end, table)) = self.outside_of(sessions, (answer.src, answer.sport), protocol) else {
-            return passes(self).then_some(Disposition::Passed).ok_or(Error::NoTranslation);
+            return passes(self).then_some(Disposition::Passed).ok_or(Error::BadIcmpType);
         };
         let to = replace(answer, end, false, protocol == ICMP);
         // RFC 5508, REQ-5: a router between host and NAT is not seen from outside, any more than the host is.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use shoal_buffer::{Buffer, Frame, Packet, SwIfIndex};
 use shoal_derive::NextNodes;
-use shoal_graph::{FrameCx, NextNodes, NodeIndex, StatefulFrameNode};
+use shoal_graph::{ErrorCounters, FrameCx, NextNodes, NodeIndex, StatefulFrameNode};
 use shoal_ip4::IcmpError;
 use shoal_nat::{Kind, ParsedPacket};
 use shoal_nat44::packet::{Ticket, front, is_expiring, seen, table};
@@ -32,12 +32,18 @@ pub enum Next {
     Hairpin,
 }
 
-/// The code of all four nodes.
-pub struct Slow<const WAY: u8> {
-    pub(crate) shared: Arc<Shared>,
+/// Whether VPP counts such packets before it knows what becomes of them.
+fn is_counted(kind: Kind) -> bool {
+    !matches!(kind, Kind::Tcp | Kind::Udp)
 }
 
-impl<const WAY: u8> Slow<WAY> {
+/// The code of all four nodes.
+pub struct Slow<const WAY: u8, E = Error> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) reasons: std::marker::PhantomData<fn(E)>,
+}
+
+impl<const WAY: u8, E: ErrorCounters + From<Error> + Send + Sync + 'static> Slow<WAY, E> {
     const TO_HOST: bool = WAY == OUT2IN || WAY == HAIRPIN;
 
     fn one(&self, mut buffer: Buffer, sessions: &mut Sessions, config: &Config, cx: &mut FrameCx<'_>) {
@@ -47,14 +53,19 @@ impl<const WAY: u8> Slow<WAY> {
         let next = *pkt.scratch::<Ticket>();
         let Some(seen) = seen(self.shared.words, &pkt, front) else {
             self.shared.counters.path(Self::TO_HOST, true, Kind::Other).drop(cx.thread(), interface);
-            return cx.drop(buffer, Error::CannotTranslate);
+            return cx.drop(buffer, E::from(Error::CannotTranslate));
         };
         let done = self.judge(&mut buffer, (seen, front), sessions, config, cx);
         let path = self.shared.counters.path(Self::TO_HOST, true, seen.kind);
         let session = if let Ok(Disposition::Translated(Some(session))) = done { session.into() } else { -1 };
         Self::trace(&cx.cache().packet(&mut buffer), interface, next.next, session, cx);
         match done {
-            Ok(Disposition::Passed) => cx.send_to(NodeIndex::from_number(next.next), buffer),
+            Ok(Disposition::Passed) => {
+                if is_counted(seen.kind) {
+                    path.add(seen.kind, cx.thread(), interface);
+                }
+                cx.send_to(NodeIndex::from_number(next.next), buffer);
+            }
             Ok(Disposition::Translated(_)) => {
                 path.add(seen.kind, cx.thread(), interface);
                 cx.send_to(NodeIndex::from_number(next.next), buffer);
@@ -79,8 +90,11 @@ impl<const WAY: u8> Slow<WAY> {
                     }
                     _ => {}
                 }
+                if is_counted(seen.kind) {
+                    path.add(seen.kind, cx.thread(), interface);
+                }
                 path.drop(cx.thread(), interface);
-                cx.drop(buffer, why);
+                cx.drop(buffer, E::from(why));
             }
         }
     }
@@ -154,7 +168,9 @@ impl<const WAY: u8> Slow<WAY> {
     }
 }
 
-impl<const WAY: u8> StatefulFrameNode for Slow<WAY> {
+impl<const WAY: u8, E: ErrorCounters + From<Error> + Send + Sync + 'static> StatefulFrameNode
+    for Slow<WAY, E>
+{
     const NAME: &'static str = match WAY {
         OUT2IN => "nat44-ei-out2in-slowpath",
         OUTPUT => "nat44-ei-in2out-output-slowpath",
@@ -163,7 +179,7 @@ impl<const WAY: u8> StatefulFrameNode for Slow<WAY> {
     };
     type Feature = SessionStores;
     type Next = Next;
-    type Error = Error;
+    type Error = E;
 
     fn frame(&self, sessions: &mut Sessions, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let config = self.shared.config.load(cx.guard());

@@ -25,34 +25,40 @@ impl Nat64 {
         inside.table = self.hold_table(vrf)?.0;
         let mut state = self.state.borrow_mut();
         let config = &mut state.config;
-        if config.by_inside.get(&inside).is_some() || config.by_outside.get(&outside).is_some() {
+        let refused = match (config.by_inside.get(&inside), config.by_outside.get(&outside)) {
+            (Some(_), _) => Some(Nat64Error::BindingExists),
+            (None, Some(_)) => Some(Nat64Error::PortTaken(outside.port)),
+            (None, None) => None,
+        };
+        if let Some(refused) = refused {
             drop(state);
             self.release_table(vrf);
-            return Err(Nat64Error::BindingExists);
+            return Err(refused);
         }
         config.by_inside.insert(inside, outside);
         config.by_outside.insert(outside, inside);
         state.statics.insert(inside, outside);
         drop(state);
         self.publish();
+        self.export_binding(true, &inside, outside);
         // What the host or the port had by chance ends: the binding counts from now on.
         self.end_sessions(move |record| record.inside == inside || record.outside == outside)
     }
 
-    /// It is so no more; its sessions end.
+    /// It is so no more; its sessions end. The host's end says which one it is.
     ///
     /// # Errors
     /// NAT64 is off, or there is no such binding.
-    pub fn del_binding(&self, vrf: u32, mut inside: Inside, outside: Outside) -> Result<(), Nat64Error> {
+    pub fn del_binding(&self, vrf: u32, mut inside: Inside) -> Result<(), Nat64Error> {
         self.on()?;
         let table = self.fib.index_of(shoal_adj::Family::Ip6, vrf).map_err(|_| Nat64Error::NoBinding)?;
         inside.table = table.0;
-        if self.state.borrow().statics.get(&inside) != Some(&outside) {
-            return Err(Nat64Error::NoBinding);
-        }
+        let outside = self.state.borrow().statics.get(&inside).copied().ok_or(Nat64Error::NoBinding)?;
         self.forget_bindings(|mine, _| *mine == inside);
         self.publish();
-        self.end_sessions(move |record| record.inside == inside && record.outside == outside)
+        let ended = self.end_sessions(move |record| record.inside == inside && record.outside == outside);
+        self.export_binding(false, &inside, outside);
+        ended
     }
 
     /// Static bindings go, without their sessions.

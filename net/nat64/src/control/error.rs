@@ -46,9 +46,12 @@ pub enum Nat64Error {
     /// The interface is not on that side.
     #[error("interface {0} has no such NAT64")]
     NoInterface(String),
-    /// The host or the address and port has a static binding.
+    /// The host's address and port have a static binding.
     #[error("NAT64 BIB entry exist.")]
     BindingExists,
+    /// The address and port are another host's already.
+    #[error("Port {0} is used already.")]
+    PortTaken(u16),
     /// There is no such binding.
     #[error("NAT64 BIB entry not exist.")]
     NoBinding,
@@ -79,11 +82,12 @@ impl From<Nat64Error> for Retval {
     fn from(error: Nat64Error) -> Self {
         match error {
             Nat64Error::Off => Retval::UNSUPPORTED,
-            Nat64Error::AlreadyOn => Retval::FEATURE_ALREADY_ENABLED,
-            Nat64Error::AlreadyOff => Retval::FEATURE_ALREADY_DISABLED,
+            // As VPP, which has no name for it.
+            Nat64Error::AlreadyOn | Nat64Error::AlreadyOff => Retval(1),
             Nat64Error::Timeout(_)
             | Nat64Error::Range(..)
             | Nat64Error::NoPort(_)
+            | Nat64Error::PortTaken(_)
             | Nat64Error::PrefixLength(_) => Retval::INVALID_VALUE,
             Nat64Error::AddressExists(_) | Nat64Error::Interface(_) | Nat64Error::BindingExists => {
                 Retval::VALUE_EXIST

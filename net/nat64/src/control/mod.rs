@@ -24,6 +24,7 @@ use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
+use shoal_nat44::export::Export;
 use shoal_reassembly::Reassembly;
 use shoal_syslog::Syslog;
 use shoal_translate46::Prefix64;
@@ -34,7 +35,7 @@ use crate::node::in2out::In2out;
 use crate::node::out2in::Out2in;
 use crate::session_stores::SessionStores;
 use crate::sessions::{LONGEST, Record};
-use crate::shared::{SessionEvent, Shared};
+use crate::shared::{Shared, ThreadEvent};
 use pool::Pool;
 
 /// The user name for shallow reassembly.
@@ -95,7 +96,8 @@ pub struct Nat64 {
     shared: Arc<Shared>,
     keeping: StateKey<SessionStores>,
     state: RefCell<State>,
-    told: Receiver<SessionEvent>,
+    told: Receiver<ThreadEvent>,
+    export: Rc<Export>,
 }
 
 fn add_nodes(
@@ -129,10 +131,11 @@ impl Nat64 {
         // Hosts' tables must be there before packets are.
         control.get::<Ip6>()?;
         let syslog = control.get::<Syslog>()?;
+        let export = Export::of(control)?;
         let (tell, told) = channel(WAITING);
         let of_packets = (interfaces.table(), reassembly.words());
         let tables = (FibTables::clone(&*control.get::<FibTables>()?), control.get::<Adjacencies>()?.table());
-        let shared = Shared::new(graph.counters(), of_packets, tables, (syslog.gate(), tell))?;
+        let shared = Shared::new(graph.counters(), of_packets, tables, (syslog.gate(), export.gate()), tell)?;
         let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
         let nat = Rc::new(Nat64 {
@@ -146,6 +149,7 @@ impl Nat64 {
             keeping,
             state: RefCell::default(),
             told,
+            export,
         });
         let weak = Rc::downgrade(&nat);
         interfaces.subscribe(move |_, event| {
@@ -258,6 +262,7 @@ impl Nat64 {
         config.prefixes = prefixes;
         config.workers = self.keeping.feature().workers();
         self.shared.config.replace(config.clone());
+        self.shared.set_statics(state.statics.len());
         drop(state);
         self.answer_for_pool();
     }
@@ -337,17 +342,14 @@ impl Nat64 {
         Ok(())
     }
 
-    /// It does so no more.
+    /// It does so no more: the VRF's own, whichever is named.
     ///
     /// # Errors
-    /// NAT64 is off, or the VRF has another prefix or none.
+    /// NAT64 is off, there is no such length, or the VRF has none.
     pub fn del_prefix(&self, vrf: u32, prefix: Ip6Prefix) -> Result<(), Nat64Error> {
         self.on()?;
-        let prefix = Prefix64::new(prefix.normalized()).ok_or(Nat64Error::PrefixLength(prefix.len()))?;
-        if self.state.borrow().prefixes.get(&vrf) != Some(&prefix) {
-            return Err(Nat64Error::NoPrefix);
-        }
-        self.state.borrow_mut().prefixes.remove(&vrf);
+        Prefix64::new(prefix.normalized()).ok_or(Nat64Error::PrefixLength(prefix.len()))?;
+        self.state.borrow_mut().prefixes.remove(&vrf).ok_or(Nat64Error::NoPrefix)?;
         self.publish();
         self.release_table(vrf);
         Ok(())
@@ -363,6 +365,7 @@ impl Nat64 {
             for record in sessions.take_out(&goes) {
                 shared.tell(false, record);
             }
+            shared.tell_bindings(sessions);
             (sessions.bindings(), sessions.len())
         })?;
         for (thread, (bindings, sessions)) in ended {

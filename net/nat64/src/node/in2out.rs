@@ -93,7 +93,8 @@ impl<const SLOW: bool> In2out<SLOW> {
     ) -> Result<Outside, Error> {
         let began = sessions.begin((inside, remote), config, cx.thread(), cx.now());
         self.shared.count(cx.thread(), sessions);
-        let outside = began?;
+        self.shared.tell_bindings(sessions);
+        let outside = began.inspect_err(|why| self.shared.tell_refusal(*why, config, cx.now()))?;
         self.shared.tell(true, Record { inside: *inside, outside, remote, state: State::Closed });
         sessions.of_host(inside, remote, flags, cx.now());
         Ok(outside)

@@ -17,32 +17,32 @@ use crate::shared::Shared;
 #[derive(ErrorCounters, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// unsupported protocol
-    #[counter("unsupported_protocol")]
+    #[counter("unsupported protocol")]
     UnsupportedProtocol,
     /// no translation
-    #[counter("no_translation")]
+    #[counter("no translation")]
     NoTranslation,
     /// out of ports
-    #[counter("out_of_ports")]
+    #[counter("out of ports")]
     OutOfPorts,
     /// maximum sessions exceeded
-    #[counter("max_sessions_exceeded")]
+    #[counter("maximum sessions exceeded")]
     MaxSessions,
     /// unsupported icmp type
-    #[counter("bad_icmp_type")]
+    #[counter("unsupported icmp type")]
     BadIcmpType,
     /// fragments whose ports are not known, or of ICMP
-    #[counter("fragments")]
+    #[counter("fragments whose ports are not known, or of ICMP")]
     Fragments,
-    /// malformed packets
-    #[counter("malformed")]
+    /// unknown
+    #[counter("unknown")]
     Malformed,
     /// good in2out packets processed
-    #[counter("in2out_packets")]
+    #[counter("good in2out packets processed")]
     #[severity(info)]
     In2out,
     /// good out2in packets processed
-    #[counter("out2in_packets")]
+    #[counter("good out2in packets processed")]
     #[severity(info)]
     Out2in,
 }
@@ -60,7 +60,7 @@ impl From<Fault> for Error {
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Full => Error::MaxSessions,
+            Refusal::Full | Refusal::FullOfBindings => Error::MaxSessions,
             Refusal::OutOfPorts => Error::OutOfPorts,
         }
     }

@@ -68,6 +68,7 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
     ) -> Result<Option<Inside>, Error> {
         let accepted = sessions.accept((outside, remote), config, cx.now());
         self.shared.count(cx.thread(), sessions);
+        let accepted = accepted.inspect_err(|why| self.shared.tell_refusal(*why, config, cx.now()));
         let Some(inside) = accepted? else { return Ok(None) };
         self.shared.tell(true, Record { inside, outside, remote, state: State::Closed });
         sessions.of_internet(outside, remote, flags, cx.now());
