@@ -32,7 +32,7 @@ use shoal_mfib::Mfib;
 use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
 use shoal_module::{Control, InitError, Module};
 
-pub use control::{Lcp, PairInfo, Sync, table_of};
+pub use control::{Lcp, PairInfo, Sync, VlanInfo, VrfInfo, table_of};
 pub use error::LcpError;
 pub use peers::Peers;
 
