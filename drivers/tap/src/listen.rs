@@ -9,7 +9,9 @@ use std::time::Duration;
 use async_io::Async;
 use futures_lite::future;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoVlan, InfoVrf, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, VlanProtocol,
+};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
@@ -21,8 +23,8 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use shoal_graph::clock::Time;
 use shoal_graph::process::{Processes, Receiver, Sender, channel};
 use shoal_interface::{
-    EventOrigin, HostEvent, HostEventHandler, HostListener, HostMulticastRoute, HostPath, HostRoute, HostWay,
-    ListingCause,
+    EventOrigin, HostEvent, HostEventHandler, HostLink, HostLinkKind, HostListener, HostMulticastRoute,
+    HostPath, HostRoute, HostWay, ListingCause, TagKind, Vid,
 };
 use shoal_link::{Announcement, Announcements, MULTICAST_ROUTES};
 use shoal_module::cli::Pace;
@@ -59,7 +61,7 @@ pub(crate) fn listen(
         processes: Rc::clone(processes),
         listing: None,
         rests: QUIET,
-        usable: BTreeMap::new(),
+        links: BTreeMap::new(),
         due: None,
     };
     let fd = follower.all.fd().try_clone_to_owned().map_err(Error::os("dup(AF_NETLINK)"))?;
@@ -83,6 +85,33 @@ enum Wake {
 /// Announcements that are handled at once.
 const AT_ONCE: usize = 64;
 
+/// Whether links are up and plugged in, and what they are part of.
+type Links = BTreeMap<u32, (bool, Option<u32>)>;
+
+/// Which of several events to tell. Of the states of a link that wait together only the last one counts: the ones before are not
+/// true any more, and what is done about them would be announced in turn. Of a link that has gone since none counts. But that a link
+/// became part of another one, or left it, comes before what follows from that.
+fn worth_telling(waiting: &[(EventOrigin, HostEvent)], links: &Links) -> Vec<bool> {
+    let (mut seen, mut tell) = (BTreeSet::new(), vec![true; waiting.len()]);
+    for ((_, event), tell) in waiting.iter().zip(&mut tell).rev() {
+        match event {
+            HostEvent::Link(link) => *tell = seen.insert(link.host_index),
+            HostEvent::Gone { host_index } => drop(seen.insert(*host_index)),
+            // What a listing names is there at its end.
+            HostEvent::End => seen.clear(),
+            _ => {}
+        }
+    }
+    let mut masters: BTreeMap<u32, Option<u32>> = BTreeMap::new();
+    for ((_, event), tell) in waiting.iter().zip(&mut tell) {
+        let HostEvent::Link(link) = event else { continue };
+        let known = || links.get(&link.host_index).map(|(_, master)| *master);
+        let before = masters.insert(link.host_index, link.master).or_else(known);
+        *tell |= before.is_some_and(|before| before != link.master);
+    }
+    tell
+}
+
 /// Follows the kernel in one namespace.
 struct Follower {
     all: Announcements,
@@ -92,9 +121,8 @@ struct Follower {
     listing: Option<Time>,
     /// Between two listings for links: as long as one takes, so that a link that flaps does not take all of the time.
     rests: Duration,
-    /// Whether links are up and plugged in.
-    usable: BTreeMap<u32, bool>,
-    /// When all is to be listed again, because a link came up.
+    links: Links,
+    /// When all is to be listed again, because a link came up or became part of another one.
     due: Option<Time>,
 }
 
@@ -141,8 +169,7 @@ impl Follower {
         self.processes.clock().now()
     }
 
-    /// Tells some of what waits; whether there may be more. Of the states of a link that are told at once only the last
-    /// one is: the ones before are not true any more, and what is done about them would be announced in turn.
+    /// Tells some of what waits, as far as it is worth it; whether there may be more.
     fn some(&mut self) -> Result<bool, Error> {
         let mut waiting: Vec<(EventOrigin, HostEvent)> = Vec::new();
         let mut more = true;
@@ -164,33 +191,46 @@ impl Follower {
                 }
             }
         }
-        let mut seen = BTreeSet::new();
-        let mut last = vec![true; waiting.len()];
-        for ((_, event), last) in waiting.iter().zip(&mut last).rev() {
-            if let HostEvent::Link { host_index, .. } = event {
-                *last = seen.insert(*host_index);
+        let tell = worth_telling(&waiting, &self.links);
+        for ((told, event), tell) in waiting.into_iter().zip(tell) {
+            if !tell {
+                self.pass_over(&event);
+                continue;
             }
-        }
-        for ((told, event), _) in waiting.into_iter().zip(last).filter(|(_, last)| *last) {
-            match event {
+            match &event {
                 HostEvent::Begin(_) => self.listing = Some(self.now()),
                 HostEvent::End => {
                     let took = self.listing.take().map(|began| self.now().since(began));
                     self.rests = took.unwrap_or_default().max(QUIET);
                 }
-                HostEvent::Link { host_index, up, carrier, .. } => {
-                    let usable = up && carrier;
-                    let came_up = self.usable.insert(host_index, usable) != Some(true) && usable;
-                    if came_up && told == EventOrigin::Announced && self.due.is_none() {
-                        self.due = Some(self.now().after(self.rests));
-                    }
-                }
-                HostEvent::Gone { host_index } => drop(self.usable.remove(&host_index)),
+                HostEvent::Link(link) => self.note(told, link),
+                HostEvent::Gone { host_index } => drop(self.links.remove(host_index)),
                 _ => {}
             }
             (self.hear)(told, event);
         }
         Ok(more)
+    }
+
+    /// What the kernel announces when a link comes up or becomes part of another one is not all that changes then.
+    fn note(&mut self, told: EventOrigin, link: &HostLink) {
+        let usable = link.up && link.carrier;
+        let before = self.links.insert(link.host_index, (usable, link.master));
+        let came_up = usable && before.is_none_or(|(was, _)| !was);
+        let moved = before.is_some_and(|(_, master)| master != link.master);
+        if (came_up || moved) && told == EventOrigin::Announced && self.due.is_none() {
+            self.due = Some(self.now().after(self.rests));
+        }
+    }
+
+    /// A link that was down for a moment has come up.
+    fn pass_over(&mut self, event: &HostEvent) {
+        if let HostEvent::Link(HostLink { host_index, up, carrier, .. }) = event
+            && !(*up && *carrier)
+            && let Some((usable, _)) = self.links.get_mut(host_index)
+        {
+            *usable = false;
+        }
     }
 }
 
@@ -223,12 +263,61 @@ fn link(message: &LinkMessage) -> Option<HostEvent> {
         return None;
     }
     let has = |flag| message.header.flags.contains(flag);
-    let (up, carrier) = (has(LinkFlags::Up), has(LinkFlags::Running) || has(LinkFlags::LowerUp));
-    let name = message.attributes.iter().find_map(|a| match a {
-        LinkAttribute::IfName(name) => Some(name.clone()),
+    let mut link = HostLink {
+        host_index: message.header.index,
+        name: String::new(),
+        up: has(LinkFlags::Up),
+        carrier: has(LinkFlags::Running) || has(LinkFlags::LowerUp),
+        mtu: 0,
+        mac: None,
+        master: None,
+        kind: HostLinkKind::Other,
+    };
+    let (mut lower, mut elsewhere, mut info) = (None, false, None);
+    for attribute in &message.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => link.name.clone_from(name),
+            LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+            LinkAttribute::Address(bytes) => {
+                link.mac = <[u8; 6]>::try_from(bytes.as_slice()).ok().map(MacAddress);
+            }
+            LinkAttribute::Controller(master) => link.master = Some(*master).filter(|master| *master != 0),
+            LinkAttribute::Link(of) => lower = Some(*of),
+            // The number is one of another namespace then.
+            LinkAttribute::LinkNetNsId(_) => elsewhere = true,
+            LinkAttribute::LinkInfo(all) => {
+                info = all.iter().find_map(|one| match one {
+                    LinkInfo::Data(data) => Some(data),
+                    _ => None,
+                });
+            }
+            _ => {}
+        }
+    }
+    link.kind = info.and_then(|data| kind(data, lower.filter(|_| !elsewhere))).unwrap_or(HostLinkKind::Other);
+    Some(HostEvent::Link(link))
+}
+
+/// What a link of a kind is that matters; the link below it is given.
+fn kind(data: &InfoData, of: Option<u32>) -> Option<HostLinkKind> {
+    match data {
+        InfoData::Vrf(all) => all.iter().find_map(|one| match one {
+            InfoVrf::TableId(table) => Some(HostLinkKind::Vrf { table: *table }),
+            _ => None,
+        }),
+        InfoData::Vlan(all) => {
+            let (mut tag, mut id) = (TagKind::Dot1q, None);
+            for one in all {
+                match one {
+                    InfoVlan::Id(number) => id = Vid::new(*number),
+                    InfoVlan::Protocol(VlanProtocol::Ieee8021Ad) => tag = TagKind::Dot1ad,
+                    _ => {}
+                }
+            }
+            Some(HostLinkKind::Vlan { of, tag, id: id? })
+        }
         _ => None,
-    });
-    Some(HostEvent::Link { host_index: message.header.index, name: name.unwrap_or_default(), up, carrier })
+    }
 }
 
 fn address(message: &AddressMessage, present: bool) -> Option<HostEvent> {
@@ -372,4 +461,96 @@ fn route(message: &RouteMessage) -> Option<HostRoute> {
     let protocol = u8::from(header.protocol);
     let prefix = (to, header.destination_prefix_length);
     Some(HostRoute { table, prefix, metric, protocol, next_hop_id, way })
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_route::link::InfoKind;
+
+    use super::*;
+
+    fn plain(host_index: u32, up: bool, master: Option<u32>) -> HostEvent {
+        let (mac, kind) = (None, HostLinkKind::Other);
+        HostEvent::Link(HostLink {
+            host_index,
+            name: "e0".into(),
+            up,
+            carrier: true,
+            mtu: 0,
+            mac,
+            master,
+            kind,
+        })
+    }
+
+    fn told(events: &[HostEvent], links: &Links) -> Vec<bool> {
+        let waiting: Vec<_> = events.iter().map(|e| (EventOrigin::Announced, e.clone())).collect();
+        worth_telling(&waiting, links)
+    }
+
+    #[test]
+    fn of_the_states_of_a_link_the_last_is_told_and_of_one_that_has_gone_none() {
+        let links = Links::from([(7, (true, None))]);
+        let gone = || HostEvent::Gone { host_index: 7 };
+        let (up, down) = (|| plain(7, true, None), || plain(7, false, None));
+        assert_eq!(told(&[down(), plain(8, true, None), up()], &links), [false, true, true]);
+        assert_eq!(told(&[up(), down(), gone()], &links), [false, false, true]);
+        assert_eq!(told(&[up(), gone(), up(), down()], &links), [false, true, false, true]);
+        // A listing whose end says that what it has not named is gone.
+        let listing = [HostEvent::Begin(ListingCause::Audit), up(), HostEvent::End, down(), up()];
+        assert_eq!(told(&listing, &links), [true, true, true, false, true]);
+    }
+
+    #[test]
+    fn a_link_that_changes_masters_is_told_of_before_what_follows_from_it() {
+        let links = Links::from([(7, (true, None))]);
+        let address = ("2001:db8::1".parse().unwrap(), 64);
+        let dropped = HostEvent::Address { host_index: 7, address, present: false };
+        let all = [plain(7, true, Some(9)), plain(7, false, Some(9)), dropped, plain(7, true, Some(9))];
+        assert_eq!(told(&all, &links), [true, false, true, true]);
+        // One that is new is told once.
+        assert_eq!(told(&all, &Links::new()), [false, false, true, true]);
+        let there_and_back = [plain(7, true, Some(9)), plain(7, true, None), plain(7, true, None)];
+        assert_eq!(told(&there_and_back, &links), [true, true, true]);
+    }
+
+    fn message(attributes: Vec<LinkAttribute>) -> HostLink {
+        let mut message = LinkMessage::default();
+        message.header.index = 7;
+        message.attributes = attributes;
+        let Some(HostEvent::Link(link)) = link(&message) else { panic!("a link") };
+        link
+    }
+
+    #[test]
+    fn vrfs_vlans_and_masters_are_read() {
+        let vrf = LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Vrf),
+            LinkInfo::Data(InfoData::Vrf(vec![InfoVrf::TableId(10)])),
+        ]);
+        assert_eq!(message(vec![vrf]).kind, HostLinkKind::Vrf { table: 10 });
+        let vlan = |protocol| {
+            LinkAttribute::LinkInfo(vec![
+                LinkInfo::Kind(InfoKind::Vlan),
+                LinkInfo::Data(InfoData::Vlan(vec![InfoVlan::Id(100), InfoVlan::Protocol(protocol)])),
+            ])
+        };
+        let is = |of, tag| HostLinkKind::Vlan { of, tag, id: Vid::new(100).unwrap() };
+        let [q, ad] = [VlanProtocol::Ieee8021Q, VlanProtocol::Ieee8021Ad];
+        let link = message(vec![LinkAttribute::Link(3), LinkAttribute::Mtu(1400), vlan(q)]);
+        assert_eq!((link.kind, link.mtu), (is(Some(3), TagKind::Dot1q), 1400));
+        assert_eq!(message(vec![vlan(ad), LinkAttribute::Link(3)]).kind, is(Some(3), TagKind::Dot1ad));
+        // The number of what it is on is one of another namespace.
+        let far = message(vec![LinkAttribute::Link(3), LinkAttribute::LinkNetNsId(0), vlan(q)]);
+        assert_eq!(far.kind, is(None, TagKind::Dot1q));
+        // What contradicts itself, or says too little.
+        let too_large = LinkInfo::Data(InfoData::Vlan(vec![InfoVlan::Id(4096)]));
+        for info in [too_large, LinkInfo::Data(InfoData::Vrf(Vec::new())), LinkInfo::Kind(InfoKind::Vlan)] {
+            assert_eq!(message(vec![LinkAttribute::LinkInfo(vec![info])]).kind, HostLinkKind::Other);
+        }
+        let link =
+            message(vec![LinkAttribute::Controller(9), LinkAttribute::Address(vec![2, 0, 0, 0, 0, 1])]);
+        assert_eq!((link.master, link.mac), (Some(9), Some(MacAddress([2, 0, 0, 0, 0, 1]))));
+        assert_eq!(message(vec![LinkAttribute::Controller(0)]).master, None);
+    }
 }

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
 use netlink_packet_route::link::LinkAttribute;
-use shoal_interface::{HostEventHandler, HostLayer, HostListener, HostPort, HostPorts, SwIfIndex};
+use shoal_interface::{
+    HostChange, HostEventHandler, HostLayer, HostListener, HostPort, HostPorts, SwIfIndex,
+};
 use shoal_wire::MacAddress;
 
 use crate::{
@@ -91,6 +93,19 @@ impl HostPorts for Taps {
     ) -> Result<(), String> {
         let change = if present { host::add_address } else { host::del_address };
         self.change(interface, |index| change(index, Address { addr, prefix_len }))
+    }
+
+    fn change_link(&self, interface: SwIfIndex, host_index: u32, change: HostChange) -> Result<(), String> {
+        self.change(interface, |_| match change {
+            HostChange::Up(up) => host::set_up(host_index, up),
+            HostChange::Mtu(mtu) => host::set(host_index, LinkAttribute::Mtu(mtu.into())),
+            HostChange::Address((addr, prefix_len), true) => {
+                host::add_address(host_index, Address { addr, prefix_len })
+            }
+            HostChange::Address((addr, prefix_len), false) => {
+                host::del_address(host_index, Address { addr, prefix_len })
+            }
+        })
     }
 }
 

@@ -179,6 +179,10 @@ impl State {
             self.write_leaf(fib, prefix, adj)?;
         }
         let table = self.table_mut(address::family(prefix), fib)?;
+        // A table that was made for a feature is an operator's or a client's, once one of them has a use for it.
+        if table.lent && [Source::Api, Source::Cli].contains(&source) {
+            table.take_over();
+        }
         let old = match best {
             Some(_) => table.put(prefix, new),
             None => table.put_first(prefix, new),

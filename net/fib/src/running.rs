@@ -28,7 +28,10 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
         running.line(Phase::System, "set adj counters enable");
     }
     for info in Family::ALL.into_iter().flat_map(|family| fib.list_tables(family)) {
-        table(&info, running);
+        // What a table was made for makes it again.
+        if !fib.is_lent(info.family, info.index) {
+            table(&info, running);
+        }
         if let Some(interfaces) = running.part::<Interfaces>(control) {
             let mut routes = Routes::new(Rc::clone(&fib), interfaces, &info);
             running.many(Phase::Routes, move |text| routes.write(text));

@@ -253,11 +253,13 @@ pub(crate) struct Table {
     pub entries: Entries,
     /// Its maker does not want it any more; it goes with its last user.
     pub leaving: bool,
+    /// It was made for a feature that needed it, and no operator or client has asked for it.
+    pub lent: bool,
 }
 
 impl Table {
     pub fn new(id: u32, index: FibIndex, name: Option<String>, entries: Entries) -> Table {
-        Table { id, index, name, locks: BTreeMap::new(), entries, leaving: false }
+        Table { id, index, name, locks: BTreeMap::new(), entries, leaving: false, lent: false }
     }
 
     pub fn family(&self) -> Family {
@@ -271,6 +273,18 @@ impl Table {
     pub fn shown_name(&self) -> String {
         let own = self.name.clone();
         own.unwrap_or_else(|| format!("{}-VRF:{}", self.family().long_name(), self.id))
+    }
+
+    /// It is somebody's from now on; whether it was there for a feature only.
+    pub fn take_over(&mut self) -> bool {
+        let lent = std::mem::take(&mut self.lent);
+        self.leaving &= !lent;
+        lent
+    }
+
+    /// Whether it has no entries but those of every table.
+    pub fn is_empty(&self) -> bool {
+        self.contributions(|c| ![Source::Special, Source::DefaultRoute].contains(&c.source), 1).is_empty()
     }
 
     pub fn get(&self, prefix: &IpPrefix) -> Option<Slot<'_>> {

@@ -410,7 +410,7 @@ impl Fpm {
                 return Outcome::Waits;
             }
         };
-        let paths = self.lcp.paths_of(&self.netns(), Family::of(key.1.addr()), &way);
+        let paths = self.lcp.paths_of(&self.netns(), (Family::of(key.1.addr()), key.0), &way);
         if paths.is_empty() {
             return Outcome::Waits;
         }

@@ -9,6 +9,8 @@ use std::rc::Rc;
 use shoal_buffer::SwIfIndex;
 use shoal_wire::MacAddress;
 
+use crate::{TagKind, Vid};
+
 mod next_hops;
 
 pub use next_hops::{HostNextHop, HostNextHops, Resolved};
@@ -46,7 +48,8 @@ pub enum ListingCause {
     Start,
     /// Announcements were lost: they came faster than they were read.
     Lost,
-    /// An interface came up: the kernel uses next hops again without announcing it.
+    /// An interface came up or became part of another one: the kernel uses next hops again, or has dropped routes, without
+    /// announcing it.
     LinkUp,
     /// Somebody wants to know whether what is known is true.
     Audit,
@@ -75,17 +78,8 @@ pub enum HostEvent {
     Begin(ListingCause),
     /// That was everything: what has not been named since [`HostEvent::Begin`] is not there.
     End,
-    /// Whether its administrator lets an interface be used.
-    Link {
-        /// The kernel's number of it.
-        host_index: u32,
-        /// Its name.
-        name: String,
-        /// Whether it is up.
-        up: bool,
-        /// Whether its cable is plugged in.
-        carrier: bool,
-    },
+    /// An interface, as it is now.
+    Link(HostLink),
     /// There is no such interface any more.
     Gone {
         /// The kernel's number of it.
@@ -132,6 +126,59 @@ pub enum HostEvent {
         /// Whether it is there.
         present: bool,
     },
+}
+
+/// An interface of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostLink {
+    /// The kernel's number of it.
+    pub host_index: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether its administrator lets it be used.
+    pub up: bool,
+    /// Whether its cable is plugged in.
+    pub carrier: bool,
+    /// The longest packet that it carries; 0 if the kernel does not say.
+    pub mtu: u32,
+    /// Its Ethernet address, if it has one.
+    pub mac: Option<MacAddress>,
+    /// The kernel's number of the interface that it is part of: a VRF, a bridge.
+    pub master: Option<u32>,
+    /// What it is.
+    pub kind: HostLinkKind,
+}
+
+/// What an interface of the kernel is, as far as it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostLinkKind {
+    /// Something else.
+    Other,
+    /// A VRF: packets of the interfaces that are part of it are routed by a table of their own.
+    Vrf {
+        /// The kernel's table.
+        table: u32,
+    },
+    /// A VLAN of another interface.
+    Vlan {
+        /// The kernel's number of that interface, if it is in the same namespace.
+        of: Option<u32>,
+        /// The kind of its tags.
+        tag: TagKind,
+        /// Its number.
+        id: Vid,
+    },
+}
+
+/// A change of an interface of the kernel that was made there, on an interface to this router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostChange {
+    /// The kernel may use it, or no longer.
+    Up(bool),
+    /// Its MTU.
+    Mtu(u16),
+    /// An address with the length of its network, and whether it is there.
+    Address((IpAddr, u8), bool),
 }
 
 /// A multicast route of the kernel: what a routing daemon wants to become of packets to a group.
@@ -272,6 +319,15 @@ pub trait HostPorts {
     /// # Errors
     /// Why the kernel refuses.
     fn set_address(&self, interface: SwIfIndex, address: (IpAddr, u8), present: bool) -> Result<(), String>;
+
+    /// Changes another interface of the kernel in the namespace of the kernel's side: a VLAN on it.
+    ///
+    /// # Errors
+    /// Why the kernel refuses.
+    fn change_link(&self, interface: SwIfIndex, host_index: u32, change: HostChange) -> Result<(), String> {
+        let _ = (interface, change);
+        Err(format!("interface {host_index} of Linux cannot be changed from here"))
+    }
 }
 
 /// The maker of interfaces to the kernel, on the shelf.

@@ -38,8 +38,9 @@ pub use error::InterfaceError;
 pub use event::Event;
 pub use header::LinkHeader;
 pub use host::{
-    EventOrigin, HostEvent, HostEventHandler, HostLayer, HostListener, HostMulticastRoute, HostNextHop,
-    HostNextHops, HostPath, HostPort, HostPorts, HostRoute, HostSide, HostWay, ListingCause, Resolved,
+    EventOrigin, HostChange, HostEvent, HostEventHandler, HostLayer, HostLink, HostLinkKind, HostListener,
+    HostMulticastRoute, HostNextHop, HostNextHops, HostPath, HostPort, HostPorts, HostRoute, HostSide,
+    HostWay, ListingCause, Resolved,
 };
 pub use loopback_rx::{receive_again, send_received};
 pub use names::InterfaceArg;

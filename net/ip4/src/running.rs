@@ -1,5 +1,7 @@
 //! What rebuilds IPv4 on interfaces. Who borrows addresses is told by `net/ip_interface`.
 
+use std::collections::BTreeSet;
+
 use shoal_fib::{Family, Fib, FibIndex};
 use shoal_interface::Interfaces;
 use shoal_ip::Unreachables;
@@ -14,10 +16,21 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     let Some(ip4) = running.part::<Ip4>(control) else { return };
     let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     let Some(fib) = running.part::<Fib>(control) else { return };
+    let mut made = BTreeSet::new();
     running.each(interfaces.indices(), move |running, index| {
+        // What makes it gives it addresses again.
+        if interfaces.follows(index) {
+            return;
+        }
         let (Ok(name), of) = (interfaces.name(index), ip4.fib_of(index)) else { return };
         let name = word(&name);
-        if let (true, Ok(id)) = (of != FibIndex::DEFAULT, fib.id_of(Family::Ip4, of)) {
+        // The table that a feature has put the interface into is needed if an address of the operator is in it.
+        let is_lent = fib.is_lent(Family::Ip4, of);
+        let is_told = !is_lent || ip4.addresses(index).iter().any(|a| !ip4.is_learnt(index, *a));
+        if let (true, Ok(id)) = (is_told && of != FibIndex::DEFAULT, fib.id_of(Family::Ip4, of)) {
+            if is_lent && made.insert(id) {
+                running.line(Phase::Tables, format!("ip table add {id}"));
+            }
             running.line_at(Phase::Settings, index.0, format!("set interface ip table {name} {id}"));
         }
         if ip4.directed_broadcast(index) {

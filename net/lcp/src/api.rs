@@ -58,7 +58,7 @@ impl From<LcpError> for Retval {
             LcpError::Name(_) => Retval::INVALID_ARGUMENT,
             LcpError::Type(_) => Retval::INVALID_VALUE,
             LcpError::Host { .. } => Retval::SYSCALL_ERROR_1,
-            LcpError::NoDriver => Retval::UNSUPPORTED,
+            LcpError::NoDriver | LcpError::OfLinux(_) => Retval::UNSUPPORTED,
             LcpError::OsiDisabled => Retval::FEATURE_DISABLED,
             LcpError::OsiProtocol(_) => Retval::INVALID_REGISTRATION,
         }

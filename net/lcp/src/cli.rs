@@ -1,6 +1,7 @@
 //! Commands: `lcp create`, `lcp delete`, `lcp default`, `lcp lcp-sync`, `show lcp`.
 
 mod follow;
+mod links;
 mod osi;
 
 use std::fmt;
@@ -75,6 +76,15 @@ pub static COMMANDS: &[Command] = &[
     ),
     Command::new("show lcp [phy <interface>]", "Show images of interfaces in Linux", show)
         .examples(&["show lcp", "show lcp phy local0"]),
+    Command::new("show lcp vrf", "Show VRFs of Linux, their tables, and the interfaces whose images are part of them", links::show_vrfs)
+        .doc("An interface uses the table of the VRF that its image is part of, in both families; table 0 when the image leaves it.")
+        .examples(&["show lcp vrf"]),
+    Command::new("show lcp vlan", "Show VLANs of Linux on images, and their sub-interfaces", links::show_vlans)
+        .doc(
+            "Each VLAN that is made in Linux on the image of a port (`ip link add link e0 name e0.100 type vlan id 100`), or on such \
+             a VLAN, has a sub-interface, which goes with it. One that has none says why.",
+        )
+        .examples(&["show lcp vlan"]),
     Command::new("show lcp netlink", "Show how routes and neighbours of Linux are followed", follow::show_netlink)
         .doc(
             "For each namespace with images: what Linux has announced, how many prefixes are known, installed and pending, and \

@@ -1,14 +1,14 @@
 //! The control plane: pairs, and what is passed on to the kernel.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use shoal_buffer::SwIfIndex;
 use shoal_interface::{
-    DEVICE_INPUT_ARC, Event, HostLayer, HostPort, HostPorts, HostSide, IfFlags, Interfaces,
+    DEVICE_INPUT_ARC, Event, HostChange, HostLayer, HostPort, HostPorts, HostSide, IfFlags, Interfaces,
 };
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
@@ -31,16 +31,23 @@ const PHY_FEATURES: [(&str, &str); 5] = [
     (shoal_arp::ARC, "linux-cp-arp-phy"),
 ];
 
+mod links;
 mod mirror;
 mod multicast;
 mod netlink;
 mod next_hops;
 mod routes;
 mod settings;
+mod sync;
+mod tables;
+mod vlans;
+mod vrfs;
 mod zebra;
 
-pub use mirror::table_of;
 pub use netlink::{Announced, Difference, Drift, FollowInfo, PendingRoute, Subject};
+pub use tables::table_of;
+pub use vlans::VlanInfo;
+pub use vrfs::VrfInfo;
 
 /// A pair, for display.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,7 +66,12 @@ pub struct PairInfo {
     pub netns: Option<String>,
     /// What it carries.
     pub layer: HostLayer,
+    /// Whether the image is a VLAN that was made in Linux on the image of a port.
+    pub is_vlan: bool,
 }
+
+/// Addresses with the lengths of their networks.
+type AddressSet = BTreeSet<(IpAddr, u8)>;
 
 struct Pair {
     index: u32,
@@ -71,6 +83,14 @@ struct Pair {
     layer: HostLayer,
     /// Addresses the kernel was given.
     addresses: Vec<(IpAddr, u8)>,
+    /// Those that Linux has given the interface.
+    from_linux: AddressSet,
+    /// Those that had no room in the table that the interface has gone to; whether Linux has given them.
+    lost: BTreeMap<(IpAddr, u8), bool>,
+    /// Of an image that is a VLAN of Linux on the image of a port: what else is known.
+    vlan: Option<vlans::OfVlan>,
+    /// The table that Linux has put the interface into: that of a VRF.
+    vrf: Option<u32>,
 }
 
 /// Called with the namespace in which pairs came or went.
@@ -82,6 +102,8 @@ pub struct Lcp {
     interfaces: Rc<Interfaces>,
     peers: Peers,
     pairs: RefCell<BTreeMap<SwIfIndex, Pair>>,
+    /// Interfaces by the kernel's number of their image, which may be that of several in different namespaces.
+    by_index: RefCell<HashMap<u32, Vec<SwIfIndex>>>,
     /// Interfaces whose images go when a replacement ends, unless they are asked for again.
     marked: RefCell<BTreeSet<SwIfIndex>>,
     default_netns: RefCell<Option<String>>,
@@ -110,6 +132,12 @@ pub struct Lcp {
     by_connection: RefCell<BTreeSet<Option<String>>>,
     /// Who hears of pairs that come and go.
     observers: RefCell<Vec<Observer>>,
+    /// The interface that is being set up or down because Linux says so.
+    told_by_linux: Cell<Option<SwIfIndex>>,
+    /// The interface that is on its way to another table.
+    moving: Cell<Option<SwIfIndex>>,
+    /// A sub-interface for a VLAN of Linux is being made: it needs no image of its own.
+    making: Cell<bool>,
 }
 
 /// What the start-up file says.
@@ -130,6 +158,19 @@ pub enum Sync {
     Off,
 }
 
+impl Pair {
+    fn new(
+        host: SwIfIndex,
+        name: String,
+        netns: Option<String>,
+        (host_index, layer): (u32, HostLayer),
+    ) -> Self {
+        let (addresses, from_linux, lost) = (Vec::new(), AddressSet::new(), BTreeMap::new());
+        let (vlan, vrf) = (None, None);
+        Pair { index: 0, host, name, netns, host_index, layer, addresses, from_linux, lost, vlan, vrf }
+    }
+}
+
 impl Lcp {
     pub(crate) fn new(
         control: &Rc<Control>,
@@ -143,6 +184,7 @@ impl Lcp {
             interfaces: control.get()?,
             peers,
             pairs: RefCell::default(),
+            by_index: RefCell::default(),
             marked: RefCell::default(),
             default_netns: RefCell::default(),
             sync: Cell::new(Sync::Off),
@@ -160,6 +202,9 @@ impl Lcp {
             audit_interval: Cell::new(netlink::AUDIT_INTERVAL),
             by_connection: RefCell::default(),
             observers: RefCell::default(),
+            told_by_linux: Cell::new(None),
+            moving: Cell::new(None),
+            making: Cell::new(false),
         })
     }
 
@@ -229,19 +274,42 @@ impl Lcp {
             let _ = side.delete(host);
             return Err(e);
         }
-        let mut pairs = self.pairs.borrow_mut();
-        let index = (0..=pairs.len() as u32).find(|n| pairs.values().all(|p| p.index != *n)).unwrap_or(0);
         let host_index = side.host_index(host).unwrap_or(0);
         let (name, place) = (name.to_owned(), netns.clone());
-        pairs.insert(phy, Pair { index, host, name, netns, host_index, layer, addresses: Vec::new() });
-        drop(pairs);
+        self.enter(phy, Pair::new(host, name, netns, (host_index, layer)));
         self.follow_link(phy, data.flags().has(IfFlags::LINK_UP));
         self.listen(&place);
         self.pairs_changed(&place, host_index);
+        // One of an earlier start may be part of a VRF and have VLANs already.
+        self.follow_vrf(phy);
+        self.follow_vlans_on(&place, host_index);
         if self.sync.get() == Sync::On {
             self.sync_addresses(phy);
         }
         Ok(host)
+    }
+
+    /// Keeps a pair, under the lowest number that is free.
+    fn enter(&self, phy: SwIfIndex, mut pair: Pair) {
+        let mut pairs = self.pairs.borrow_mut();
+        let used: BTreeSet<u32> = pairs.values().map(|pair| pair.index).collect();
+        pair.index =
+            (0..).zip(&used).find(|(free, used)| free != *used).map_or(used.len() as u32, |(n, _)| n);
+        self.by_index.borrow_mut().entry(pair.host_index).or_default().push(phy);
+        pairs.insert(phy, pair);
+    }
+
+    /// Forgets a pair.
+    fn take(&self, phy: SwIfIndex) -> Option<Pair> {
+        let pair = self.pairs.borrow_mut().remove(&phy)?;
+        let mut by_index = self.by_index.borrow_mut();
+        if let Some(all) = by_index.get_mut(&pair.host_index) {
+            all.retain(|other| *other != phy);
+            if all.is_empty() {
+                by_index.remove(&pair.host_index);
+            }
+        }
+        Some(pair)
     }
 
     fn connect(&self, phy: SwIfIndex, host: SwIfIndex, up: bool) -> Result<(), LcpError> {
@@ -273,10 +341,15 @@ impl Lcp {
     /// It has none.
     pub fn delete(&self, phy: SwIfIndex) -> Result<(), LcpError> {
         let name = self.interfaces.name(phy)?;
-        let pair = self.pairs.borrow_mut().remove(&phy);
+        if self.is_vlan(phy) {
+            return Err(LcpError::OfLinux(name));
+        }
+        self.drop_vlans_of(phy);
+        let pair = self.take(phy);
         self.marked.borrow_mut().remove(&phy);
         let pair = pair.ok_or(LcpError::NotPaired(name))?;
         self.disconnect(phy, pair.host);
+        self.keep_table(phy, &pair);
         self.pairs_changed(&pair.netns, pair.host_index);
         let what = format!("to delete {}", pair.name);
         self.host_side()?.delete(pair.host).map_err(|why| LcpError::Host { what, why })
@@ -284,7 +357,10 @@ impl Lcp {
 
     /// Marks all pairs: those that are not asked for again go at [`Lcp::end_replacement`].
     pub fn begin_replacement(&self) {
-        *self.marked.borrow_mut() = self.pairs.borrow().keys().copied().collect();
+        // Those that Linux has made go with what they are made of.
+        let pairs = self.pairs.borrow();
+        let own = pairs.iter().filter(|(_, pair)| pair.vlan.is_none());
+        *self.marked.borrow_mut() = own.map(|(phy, _)| *phy).collect();
     }
 
     /// Takes away the images that are still marked.
@@ -323,9 +399,13 @@ impl Lcp {
             phy: *phy,
             host: pair.host,
             name: pair.name.clone(),
-            host_index: side.as_ref().and_then(|s| s.host_index(pair.host)).unwrap_or(0),
+            host_index: match pair.vlan {
+                Some(_) => pair.host_index,
+                None => side.as_ref().and_then(|s| s.host_index(pair.host)).unwrap_or(0),
+            },
             netns: pair.netns.clone(),
             layer: pair.layer,
+            is_vlan: pair.vlan.is_some(),
         };
         let mut all: Vec<PairInfo> = self.pairs.borrow().iter().map(info).collect();
         all.sort_by_key(|pair| pair.index);
@@ -340,24 +420,6 @@ impl Lcp {
     /// Sets the namespace of pairs that name none.
     pub fn set_default_netns(&self, netns: Option<&str>) {
         *self.default_netns.borrow_mut() = netns.map(str::to_owned);
-    }
-
-    /// Whether changes are passed on to the kernel.
-    pub fn sync(&self) -> Sync {
-        self.sync.get()
-    }
-
-    /// Tells the kernel of changes from now on, and of what there is; or no longer.
-    pub fn set_sync(&self, sync: Sync) {
-        self.sync.set(sync);
-        if sync == Sync::On {
-            let all: Vec<SwIfIndex> = self.pairs.borrow().keys().copied().collect();
-            for phy in all {
-                self.sync_mtu(phy);
-                self.sync_admin(phy);
-                self.sync_addresses(phy);
-            }
-        }
     }
 
     /// What holds now is what the start-up file says.
@@ -385,72 +447,17 @@ impl Lcp {
         self.pairs.borrow().get(&phy).map(|pair| pair.host)
     }
 
-    fn warn(&self, phy: SwIfIndex, what: &str, done: Result<(), String>) {
-        if let Err(e) = done {
-            let name = self.interfaces.name(phy).unwrap_or_default();
-            tracing::warn!("linux-cp: {name}: {what} not mirrored: {e}");
-        }
-    }
-
-    /// Lets the kernel use the image as long as the interface is up.
-    fn sync_admin(&self, phy: SwIfIndex) {
-        let (Some(host), Ok(side)) = (self.host_of(phy), self.host_side()) else { return };
-        let Ok(data) = self.interfaces.data(phy) else { return };
-        self.warn(phy, "state", side.set_up(host, data.is_up()));
-        if data.is_up() {
-            // The kernel has taken IPv6 addresses away when the image went down.
-            if let Some(pair) = self.pairs.borrow_mut().get_mut(&phy) {
-                pair.addresses.retain(|(address, _)| address.is_ipv4());
-            }
-            self.sync_addresses(phy);
-        }
-    }
-
-    fn sync_mtu(&self, phy: SwIfIndex) {
-        let (Some(host), Ok(side)) = (self.host_of(phy), self.host_side()) else { return };
-        if let Ok(data) = self.interfaces.data(phy) {
-            self.warn(phy, "MTU", side.set_mtu(host, data.mtu));
-        }
-    }
-
-    fn own_addresses(&self, phy: SwIfIndex) -> Vec<(IpAddr, u8)> {
-        let Some(control) = self.control.upgrade() else { return Vec::new() };
-        let ip4 = control.get::<Ip4>().map(|ip4| ip4.addresses(phy)).unwrap_or_default();
-        let ip6 = control.get::<Ip6>().map(|ip6| ip6.addresses(phy)).unwrap_or_default();
-        let borrowed = self.borrowed_addresses(&control, phy);
-        let ip4 = ip4.iter().map(|p| (IpAddr::V4(p.addr()), p.len()));
-        // The kernel has a link-local address of its own.
-        let ip6 = ip6.iter().filter(|p| !p.addr().is_unicast_link_local());
-        ip4.chain(ip6.map(|p| (IpAddr::V6(p.addr()), p.len()))).chain(borrowed).collect()
-    }
-
-    /// Makes the kernel's addresses those of the interface; it keeps what somebody else gave it.
-    pub(crate) fn sync_addresses(&self, phy: SwIfIndex) {
-        if self.sync.get() == Sync::Off {
-            return;
-        }
-        let (Some(host), Ok(side)) = (self.host_of(phy), self.host_side()) else { return };
-        let now = self.own_addresses(phy);
-        let before = match self.pairs.borrow_mut().get_mut(&phy) {
-            Some(pair) => std::mem::replace(&mut pair.addresses, now.clone()),
-            None => return,
-        };
-        for gone in before.iter().filter(|a| !now.contains(a)) {
-            self.warn(phy, "address", side.set_address(host, *gone, false));
-        }
-        for new in now.iter().filter(|a| !before.contains(a)) {
-            self.warn(phy, "address", side.set_address(host, *new, true));
-        }
-    }
-
     /// Something happened to an interface.
     pub(crate) fn follow(self: &Rc<Self>, event: Event) {
         let interface = event.interface();
         match event {
             // The cable between router and kernel is the interface's: whether it may be used is seen at both ends.
             Event::Admin(phy, up) => {
-                if let Some(host) = self.host_of(phy) {
+                if let Some(host) = self.host_of(phy).filter(|_| !self.is_vlan(phy)) {
                     self.warn(phy, "state", self.interfaces.set_admin(host, up).map_err(|e| e.to_string()));
+                }
+                if up {
+                    self.raise_vlans_of(phy);
                 }
                 if self.sync.get() == Sync::On {
                     self.sync_admin(phy);
@@ -459,9 +466,12 @@ impl Lcp {
             Event::Link(phy, up) => self.follow_link(phy, up),
             Event::Created(sub) => self.create_of_sub(sub),
             Event::Mac(phy) => {
-                if let (Some(host), Ok(side), Ok(data)) =
-                    (self.host_of(phy), self.host_side(), self.interfaces.data(phy))
-                {
+                // A VLAN of Linux has the address of the image that it is on.
+                if let (Some(host), Ok(side), Ok(data)) = (
+                    self.host_of(phy).filter(|_| !self.is_vlan(phy)),
+                    self.host_side(),
+                    self.interfaces.data(phy),
+                ) {
                     self.warn(phy, "MAC address", side.set_mac(host, data.mac()));
                 }
             }
@@ -479,11 +489,16 @@ impl Lcp {
             self.peers.of(interface)
         };
         let Some(phy) = phy else { return };
-        let Some(pair) = self.pairs.borrow_mut().remove(&phy) else { return };
+        if self.is_vlan(phy) {
+            return self.drop_vlan(phy, false);
+        }
+        self.drop_vlans_of(phy);
+        let Some(pair) = self.take(phy) else { return };
         self.marked.borrow_mut().remove(&phy);
         self.disconnect(phy, pair.host);
         self.pairs_changed(&pair.netns, pair.host_index);
         if phy != interface {
+            self.keep_table(phy, &pair);
             return;
         }
         let (Some(control), Ok(side)) = (self.control.upgrade(), self.host_side()) else { return };

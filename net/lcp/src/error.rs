@@ -17,6 +17,9 @@ pub enum LcpError {
     /// The interface has no pair.
     #[error("{0} has no pair")]
     NotPaired(String),
+    /// Its image is a VLAN that was made in Linux.
+    #[error("the image of {0} is a VLAN that Linux has on the image of its port: it goes with `ip link del'")]
+    OfLinux(String),
     /// The interface is no Ethernet.
     #[error("{0} carries no Ethernet frames, so Linux cannot have an image of it")]
     NotEthernet(String),

@@ -10,7 +10,8 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     else {
         return;
     };
-    for pair in lcp.list() {
+    // Linux makes its VLANs itself.
+    for pair in lcp.list().into_iter().filter(|pair| !pair.is_vlan) {
         let Ok(phy) = interfaces.name(pair.phy) else { continue };
         let netns = pair.netns.map(|netns| format!(" netns {}", word(&netns))).unwrap_or_default();
         let tun = if pair.layer == HostLayer::Ip { " tun" } else { "" };

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use shoal_arp::Neighbours;
 use shoal_interface::{
-    EventOrigin, HostEvent, HostEventHandler, HostListener, HostPort, HostPorts, HostSide, Interfaces,
-    ListingCause, SwIfIndex,
+    EventOrigin, HostChange, HostEvent, HostEventHandler, HostLink, HostLinkKind, HostListener, HostPort,
+    HostPorts, HostSide, Interfaces, ListingCause, SwIfIndex,
 };
 use shoal_ip4::Ip4;
 use shoal_ip6::Ip6;
@@ -122,6 +122,16 @@ impl HostPorts for Fake {
     fn set_address(&self, _: SwIfIndex, (addr, len): (IpAddr, u8), present: bool) -> Result<(), String> {
         self.say(format!("{} {addr}/{len}", if present { "add" } else { "del" }))
     }
+
+    fn change_link(&self, _: SwIfIndex, host_index: u32, change: HostChange) -> Result<(), String> {
+        self.say(format!("{host_index}: {change:?}"))
+    }
+}
+
+/// A link of Linux that is up.
+fn host_link(host_index: u32, name: &str) -> HostLink {
+    let (mac, master, kind) = (None, None, HostLinkKind::Other);
+    HostLink { host_index, name: name.into(), up: true, carrier: true, mtu: 0, mac, master, kind }
 }
 
 const US6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
@@ -516,6 +526,12 @@ mod carrier;
 
 #[path = "linux/multicast.rs"]
 mod multicast;
+
+#[path = "linux/vrf.rs"]
+mod vrf;
+
+#[path = "linux/vlan.rs"]
+mod vlan;
 
 /// Pairs through the binary API.
 mod api {

@@ -102,14 +102,22 @@ impl Fib {
     /// The id or the name is taken, or there is no memory.
     pub fn add_table(&self, family: Family, id: u32, name: Option<&str>) -> Result<FibIndex, FibError> {
         {
-            let state = self.state.borrow();
-            if state.by_id.contains_key(&(family, id)) {
+            let mut state = self.state.borrow_mut();
+            let there = state.by_id.get(&(family, id)).copied();
+            if there.is_some_and(|index| state.table(family, index).is_none_or(|table| !table.lent)) {
                 return Err(FibError::TableExists(id));
             }
             let mut tables = state.tables_of(family).iter().flatten();
             let taken = |t: &&Table| name.is_some() && t.name.as_deref() == name;
             if let (Some(name), Some(other)) = (name, tables.find(taken)) {
                 return Err(FibError::NameTaken(name.to_owned(), other.id));
+            }
+            if let Some(index) = there {
+                // One that was there for a feature only is somebody's from now on.
+                let table = state.table_mut(family, index)?;
+                table.take_over();
+                table.name = name.map(str::to_owned);
+                return Ok(index);
             }
             if state.tables_of(family).iter().flatten().count() >= MOST_TABLES {
                 return Err(FibError::TooManyTables(MOST_TABLES));
@@ -179,6 +187,7 @@ impl Fib {
         match self.index_of(family, id) {
             Ok(index) => {
                 if let Ok(table) = self.state.borrow_mut().table_mut(family, index) {
+                    table.take_over();
                     table.leaving = false;
                 }
                 Ok(index)
@@ -208,6 +217,37 @@ impl Fib {
         Ok(())
     }
 
+    /// A feature needs a table until [`Fib::unlock`]: it is made unless it is there. One that no operator or client asks for goes with its
+    /// last user, once no routes of others are in it.
+    ///
+    /// # Errors
+    /// There is no memory, or no room for another table.
+    pub fn hold_table(&self, family: Family, id: u32, by: Source) -> Result<FibIndex, FibError> {
+        let index = if let Ok(index) = self.index_of(family, id) {
+            index
+        } else {
+            let index = self.add_table(family, id, None)?;
+            let mut state = self.state.borrow_mut();
+            let table = state.table_mut(family, index)?;
+            (table.lent, table.leaving) = (true, true);
+            index
+        };
+        self.lock(family, index, by)?;
+        Ok(index)
+    }
+
+    /// Somebody asks for a table: one that was made for a feature stays from now on.
+    pub fn ask_for(&self, family: Family, index: FibIndex) {
+        if let Ok(table) = self.state.borrow_mut().table_mut(family, index) {
+            table.take_over();
+        }
+    }
+
+    /// Whether a table is there for a feature only: that makes it again when it needs it.
+    pub fn is_lent(&self, family: Family, index: FibIndex) -> bool {
+        self.state.borrow().table(family, index).is_some_and(|table| table.lent)
+    }
+
     /// Removes released tables without users.
     pub fn forget_unwanted(&self) {
         let mut state = self.state.borrow_mut();
@@ -215,7 +255,8 @@ impl Fib {
             let leaving = state.tables_of(family).iter().flatten().filter(|table| table.leaving);
             let leaving: Vec<FibIndex> = leaving.map(|table| table.index).collect();
             for index in leaving {
-                if state.users_of(family, index).is_none() {
+                let goes = state.table(family, index).is_some_and(|table| !table.lent || table.is_empty());
+                if goes && state.users_of(family, index).is_none() {
                     state.leave(family, index);
                     state.publish();
                 }
@@ -406,6 +447,48 @@ mod tests {
 
     use super::*;
     use crate::router::{ip, router};
+
+    #[test]
+    fn a_table_made_for_a_feature_goes_with_its_last_user_unless_somebody_asks_for_it() {
+        let router = router(1);
+        let fib = &router.fib;
+        let is_there = |id| fib.index_of(Family::Ip4, id).is_ok();
+        let hold = |id| fib.hold_table(Family::Ip4, id, Source::LcpRt).unwrap();
+        let first = hold(9);
+        assert_eq!(hold(9), first);
+        fib.unlock(Family::Ip4, first, Source::LcpRt);
+        assert!(is_there(9));
+        fib.unlock(Family::Ip4, first, Source::LcpRt);
+        assert!(!is_there(9));
+        // Another feature's route, and a route in another table that leads there.
+        let index = hold(10);
+        let prefix: IpPrefix = "198.51.100.0/24".parse().unwrap();
+        fib.add(index, prefix, Source::Fpm, &[Via::Drop.into()]).unwrap();
+        fib.add(FibIndex::DEFAULT, prefix, Source::Cli, &[Via::Lookup(index).into()]).unwrap();
+        fib.unlock(Family::Ip4, index, Source::LcpRt);
+        assert!(fib.is_lent(Family::Ip4, index));
+        fib.remove(index, prefix, Source::Fpm).unwrap();
+        fib.forget_unwanted();
+        assert!(is_there(10), "the other table's route needs it");
+        fib.remove(FibIndex::DEFAULT, prefix, Source::Cli).unwrap();
+        fib.forget_unwanted();
+        assert!(!is_there(10));
+        // An operator asks for one that is there, by name, and for one that a client wants.
+        let (named, wanted) = (hold(11), hold(12));
+        assert_eq!(fib.add_table(Family::Ip4, 11, Some("red")), Ok(named));
+        assert!(fib.add_table(Family::Ip4, 11, None).is_err());
+        assert!(fib.add_table(Family::Ip4, 12, Some("red")).is_err(), "the name is taken");
+        assert_eq!(fib.want_table(Family::Ip4, 12, None), Ok(wanted));
+        // An operator's route in one asks for it, too.
+        let routed = hold(13);
+        fib.add(routed, prefix, Source::Cli, &[Via::Drop.into()]).unwrap();
+        fib.remove(routed, prefix, Source::Cli).unwrap();
+        for index in [named, wanted, routed] {
+            fib.unlock(Family::Ip4, index, Source::LcpRt);
+        }
+        assert!(is_there(11) && is_there(12) && is_there(13));
+        assert_eq!(fib.check(), Vec::<String>::new());
+    }
 
     #[test]
     fn a_full_trie_refuses_all_of_a_bulk() {

@@ -274,6 +274,16 @@ impl Ip4 {
     /// # Errors
     /// There is no such interface or table, or the interface has addresses, which belong to its old one.
     pub fn set_table(&self, interface: SwIfIndex, table: u32) -> Result<(), AddressError> {
+        self.follow_table(interface, table)?;
+        self.fib.ask_for(Family::Ip4, self.fib_of(interface));
+        Ok(())
+    }
+
+    /// The same for a feature, which does so again when it is needed: no configuration has the table for that.
+    ///
+    /// # Errors
+    /// As [`set_table`](Self::set_table).
+    pub fn follow_table(&self, interface: SwIfIndex, table: u32) -> Result<(), AddressError> {
         self.interfaces.data(interface)?;
         let fib = self.fib.index_of(Family::Ip4, table)?;
         let old = self.on(interface);

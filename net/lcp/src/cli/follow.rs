@@ -51,6 +51,9 @@ struct Namespace {
     next_hops: usize,
     neighbors: usize,
     addresses: usize,
+    vrfs: usize,
+    vlans: usize,
+    refused: u64,
     listings: Listings,
     last_listing: Option<LastListing>,
     differences: u64,
@@ -78,6 +81,9 @@ pub(super) fn show_netlink(control: &Control, _: &Args) -> Result<Output, CliErr
             next_hops: info.next_hops,
             neighbors: info.neighbors,
             addresses: info.addresses,
+            vrfs: info.vrfs,
+            vlans: info.vlans,
+            refused: info.refusals,
             listings: Listings {
                 start: count(ListingCause::Start),
                 lost: count(ListingCause::Lost),
@@ -131,6 +137,11 @@ impl fmt::Display for Namespace {
             f,
             "  known: {} next hops, {} neighbors, {} addresses",
             self.next_hops, self.neighbors, self.addresses
+        )?;
+        writeln!(
+            f,
+            "  links: {} VRFs, {} VLANs with a sub-interface, {} times one could not be followed",
+            self.vrfs, self.vlans, self.refused
         )?;
         let Listings { start, lost, link_up, audit } = self.listings;
         writeln!(f, "  listings: start {start}, lost {lost}, link-up {link_up}, audit {audit}")?;

@@ -8,7 +8,9 @@
 use std::borrow::Cow;
 
 use shoal_fib::{Family, Fib, Path, Source, Via};
-use shoal_interface::{EventOrigin, HostEvent, HostListener, HostNextHops, HostRoute, HostWay, Resolved};
+use shoal_interface::{
+    EventOrigin, HostEvent, HostLink, HostListener, HostNextHops, HostRoute, HostWay, Resolved,
+};
 use shoal_neighbor::Families;
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_wire::{IpPrefix, MacAddress};
@@ -16,17 +18,8 @@ use shoal_wire::{IpPrefix, MacAddress};
 use super::multicast::MulticastRoutes;
 use super::netlink::{Difference, Subject, Watch, same};
 use super::routes::{Key, Routes};
+use super::tables::{Held, LOCAL, table_of};
 use super::*;
-
-/// The kernel's main table, which is this router's table 0.
-const MAIN: u32 = 254;
-/// The kernel's table of its own addresses.
-const LOCAL: u32 = 255;
-
-/// This router's table for one of the kernel's.
-pub fn table_of(kernel: u32) -> u32 {
-    if kernel == MAIN || kernel == LOCAL { 0 } else { kernel }
-}
 
 /// What has been named since the kernel began to tell all that there is.
 #[derive(Default)]
@@ -35,6 +28,7 @@ pub(super) struct Seen {
     neighbors: BTreeSet<(u32, IpAddr)>,
     addresses: BTreeSet<(u32, (IpAddr, u8))>,
     pub(super) next_hops: BTreeSet<u32>,
+    pub(super) links: BTreeSet<u32>,
 }
 
 /// What is known of one namespace.
@@ -42,9 +36,22 @@ pub(super) struct Mirror {
     /// The kernel is heard while it is there.
     pub(super) listening: Option<Box<dyn HostListener>>,
     /// Interfaces that are down.
-    down: BTreeSet<u32>,
-    /// The kernel's names of interfaces.
-    pub(super) names: BTreeMap<u32, String>,
+    pub(super) down: BTreeSet<u32>,
+    /// The kernel's interfaces.
+    pub(super) links: BTreeMap<u32, HostLink>,
+    /// Images that have become part of something else, or of nothing, since all was listed last; and those of which the listing under
+    /// way says what there is.
+    pub(super) moved: BTreeSet<u32>,
+    pub(super) settling: BTreeSet<u32>,
+    /// IPv6 addresses that the kernel has taken from them.
+    pub(super) dropped: BTreeSet<(u32, (IpAddr, u8))>,
+    /// Why a VLAN or VRF is not followed, by its link or that which is part of it; how often that was.
+    pub(super) refused: BTreeMap<u32, String>,
+    pub(super) refusals: u64,
+    /// How often each table of this router is needed.
+    pub(super) held: Held,
+    /// Tables of VRFs that routes lead by, by the VRF.
+    pub(super) looked_up: BTreeMap<(u32, Family), u32>,
     pub(super) routes: Routes,
     /// Next hops and groups that routes name by number.
     pub(super) next_hops: HostNextHops,
@@ -83,7 +90,14 @@ impl Lcp {
         let mirror = Mirror {
             listening: None,
             down: BTreeSet::new(),
-            names: BTreeMap::new(),
+            links: BTreeMap::new(),
+            moved: BTreeSet::new(),
+            settling: BTreeSet::new(),
+            dropped: BTreeSet::new(),
+            refused: BTreeMap::new(),
+            refusals: 0,
+            held: Held::new(),
+            looked_up: BTreeMap::new(),
             routes: Routes::default(),
             next_hops: HostNextHops::default(),
             installed: BTreeMap::new(),
@@ -143,10 +157,7 @@ impl Lcp {
         for key in self.keys(netns, |path| path == host_index) {
             self.decide(netns, key);
         }
-        let observers = self.observers.borrow().clone();
-        for tell in observers {
-            tell(netns.as_deref());
-        }
+        self.tell_observers(netns);
         let any = self.pairs.borrow().values().any(|pair| pair.netns == *netns && pair.host_index != 0);
         self.decide_all_multicast(netns, !any);
         if any {
@@ -158,12 +169,13 @@ impl Lcp {
             mirror.installed.keys().copied().collect::<Vec<_>>()
         });
         all.into_iter().flatten().for_each(|key| self.decide(netns, key));
+        self.forget_all_lookups(netns);
         let gone = self.mirrors.borrow_mut().remove(netns);
         drop(gone);
     }
 
     /// Prefixes with a route by such an interface.
-    fn keys(&self, netns: &Option<String>, by: impl Fn(u32) -> bool) -> Vec<Key> {
+    pub(super) fn keys(&self, netns: &Option<String>, by: impl Fn(u32) -> bool) -> Vec<Key> {
         let mirrors = self.mirrors.borrow();
         let Some(mirror) = mirrors.get(netns) else { return Vec::new() };
         let leads = |route: &HostRoute| match &*mirror.way(route) {
@@ -176,9 +188,12 @@ impl Lcp {
 
     /// The interface whose image has this number in a namespace.
     pub(super) fn phy_of(&self, netns: &Option<String>, host_index: u32) -> Option<SwIfIndex> {
-        let pairs = self.pairs.borrow();
-        let found = pairs.iter().find(|(_, pair)| pair.host_index == host_index && pair.netns == *netns);
-        found.filter(|_| host_index != 0).map(|(phy, _)| *phy)
+        if host_index == 0 {
+            return None;
+        }
+        let (pairs, by_index) = (self.pairs.borrow(), self.by_index.borrow());
+        let here = |phy: &&SwIfIndex| pairs.get(*phy).is_some_and(|pair| pair.netns == *netns);
+        by_index.get(&host_index)?.iter().find(here).copied()
     }
 
     pub(super) fn with<T>(&self, netns: &Option<String>, f: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
@@ -194,30 +209,20 @@ impl Lcp {
                 self.with(netns, |mirror| {
                     mirror.seen = Some(Seen::default());
                     mirror.multicast.begin();
+                    let moved = std::mem::take(&mut mirror.moved);
+                    mirror.settling.extend(moved);
                     mirror.watch.begin(cause, now);
                 });
             }
             HostEvent::End => {
                 self.sweep(netns);
                 self.sweep_multicast(netns);
+                self.settle(netns);
                 let now = self.now();
                 self.with(netns, |mirror| mirror.watch.end(now));
             }
-            HostEvent::Link { host_index, name, up, carrier } => {
-                self.with(netns, |mirror| mirror.names.insert(host_index, name));
-                if !up || !carrier {
-                    self.forget_next_hops_by(netns, host_index);
-                }
-                self.hear_link(netns, host_index, up);
-            }
-            HostEvent::Gone { host_index } => {
-                self.with(netns, |mirror| {
-                    mirror.names.remove(&host_index);
-                    mirror.down.remove(&host_index)
-                });
-                self.forget_next_hops_by(netns, host_index);
-                self.flush(netns, host_index);
-            }
+            HostEvent::Link(link) => self.hear_link(netns, told, link),
+            HostEvent::Gone { host_index } => self.hear_gone(netns, host_index),
             HostEvent::NextHop { id, hop } => self.hear_next_hop(netns, told, id, hop),
             HostEvent::Address { host_index, address, present } => {
                 self.hear_address(netns, told, (host_index, address), present);
@@ -227,39 +232,6 @@ impl Lcp {
             }
             HostEvent::Route { route, present } => self.hear_route(netns, told, route, present),
             HostEvent::MulticastRoute { route, present } => self.hear_multicast(netns, told, route, present),
-        }
-    }
-
-    fn hear_link(&self, netns: &Option<String>, host_index: u32, up: bool) {
-        let changed = self.with(netns, |mirror| {
-            if up { mirror.down.remove(&host_index) } else { mirror.down.insert(host_index) }
-        });
-        if changed != Some(true) {
-            return;
-        }
-        if let Some(phy) = self.phy_of(netns, host_index) {
-            let done = self.interfaces.set_admin(phy, up).map_err(|e| e.to_string());
-            self.warn(phy, "state of its image", done);
-        }
-        if !up {
-            self.flush(netns, host_index);
-        }
-    }
-
-    /// An interface is down or gone.
-    fn flush(&self, netns: &Option<String>, host_index: u32) {
-        // The kernel takes its IPv4 routes by an interface that goes down away without a word.
-        for key in self.keys(netns, |path| path == host_index).into_iter().filter(|key| key.1.0.is_ipv4()) {
-            self.with(netns, |mirror| {
-                mirror.routes.retain(&key, |route| match &mut route.way {
-                    HostWay::Via(paths) => {
-                        paths.retain(|path| path.host_index != host_index);
-                        !paths.is_empty()
-                    }
-                    _ => true,
-                });
-            });
-            self.decide(netns, key);
         }
     }
 
@@ -283,10 +255,16 @@ impl Lcp {
             } else {
                 mirror.addresses.remove(&heard);
             }
+            let moves = mirror.moved.contains(&host_index) || mirror.settling.contains(&host_index);
+            if moves && !present && address.0.is_ipv6() {
+                mirror.dropped.insert(heard);
+                return true;
+            }
             mirror.down.contains(&host_index)
         });
         let Some(phy) = self.phy_of(netns, host_index) else { return };
-        // The kernel takes IPv6 addresses away from an interface that goes down; they are the router's nevertheless.
+        // The kernel takes IPv6 addresses away from an interface that goes down; they are the router's nevertheless. What
+        // becomes of those of one that moves to another table is decided when that is done.
         if !present && down == Some(true) && address.0.is_ipv6() {
             return;
         }
@@ -294,31 +272,57 @@ impl Lcp {
             pair.addresses.retain(|a| *a != address);
             if present {
                 pair.addresses.push(address);
+            } else {
+                pair.lost.remove(&address);
             }
         }
         self.warn(phy, "address of its image", self.set_address(phy, address, present));
     }
 
-    fn set_address(&self, phy: SwIfIndex, (address, len): (IpAddr, u8), present: bool) -> Result<(), String> {
+    /// Gives an interface an address that Linux says it has, or takes it away. Of an interface that Linux has put into a VRF no
+    /// configuration has it: Linux says so again.
+    pub(super) fn set_address(
+        &self,
+        phy: SwIfIndex,
+        (address, len): (IpAddr, u8),
+        present: bool,
+    ) -> Result<(), String> {
         let Some(control) = self.control.upgrade() else { return Ok(()) };
-        match IpPrefix::new(address, len).map_err(|e| e.to_string())? {
+        let in_vrf = self.pairs.borrow().get(&phy).is_some_and(|pair| pair.vrf.is_some());
+        let changed = match IpPrefix::new(address, len).map_err(|e| e.to_string())? {
             IpPrefix::Ip4(prefix) => {
                 let ip4 = control.get::<Ip4>().map_err(|e| e.to_string())?;
-                match (present, ip4.addresses(phy).contains(&prefix)) {
-                    (true, false) => ip4.add_address(phy, prefix).map_err(|e| e.to_string()),
-                    (false, true) => ip4.del_address(phy, prefix).map_err(|e| e.to_string()),
-                    _ => Ok(()),
-                }
+                let change = match (present, ip4.addresses(phy).contains(&prefix)) {
+                    (true, false) if in_vrf => Some(ip4.add_learnt(phy, prefix)),
+                    (true, false) => Some(ip4.add_address(phy, prefix)),
+                    (false, true) => Some(ip4.del_address(phy, prefix)),
+                    _ => None,
+                };
+                change.transpose().map_err(|e| e.to_string())?.is_some()
             }
             IpPrefix::Ip6(prefix) => {
                 let ip6 = control.get::<Ip6>().map_err(|e| e.to_string())?;
-                match (present, ip6.addresses(phy).contains(&prefix)) {
-                    (true, false) => ip6.add_address(phy, prefix).map_err(|e| e.to_string()),
-                    (false, true) => ip6.del_address(phy, prefix).map_err(|e| e.to_string()),
-                    _ => Ok(()),
+                let change = match (present, ip6.addresses(phy).contains(&prefix)) {
+                    (true, false) => Some(ip6.add_address(phy, prefix)),
+                    (false, true) => Some(ip6.del_address(phy, prefix)),
+                    _ => None,
+                };
+                let changed = change.transpose().map_err(|e| e.to_string())?.is_some();
+                if changed && present && in_vrf {
+                    ip6.set_learnt(phy, prefix.addr());
                 }
+                changed
+            }
+        };
+        if let Some(pair) = self.pairs.borrow_mut().get_mut(&phy)
+            && changed
+        {
+            pair.from_linux.remove(&(address, len));
+            if present {
+                pair.from_linux.insert((address, len));
             }
         }
+        Ok(())
     }
 
     fn hear_neighbor(
@@ -410,6 +414,8 @@ impl Lcp {
     fn sweep(&self, netns: &Option<String>) {
         let gone = self.with(netns, |mirror| {
             let seen = mirror.seen.take()?;
+            let links: Vec<_> =
+                mirror.links.keys().filter(|index| !seen.links.contains(index)).copied().collect();
             let addresses: Vec<_> = mirror.addresses.difference(&seen.addresses).copied().collect();
             let neighbors: Vec<_> = mirror.neighbors.difference(&seen.neighbors).copied().collect();
             let next_hops: Vec<_> =
@@ -420,9 +426,12 @@ impl Lcp {
                 .chain(next_hops.iter().map(|id| Subject::NextHop(*id)))
                 .chain(routes.iter().map(|(table, prefix)| Subject::Route(*table, *prefix, None)));
             subjects.for_each(|subject| mirror.watch.note(subject, Difference::Gone));
-            Some((addresses, neighbors, next_hops, routes))
+            Some((links, addresses, neighbors, next_hops, routes))
         });
-        let Some((addresses, neighbors, next_hops, routes)) = gone.flatten() else { return };
+        let Some((links, addresses, neighbors, next_hops, routes)) = gone.flatten() else { return };
+        for gone in links {
+            self.hear_gone(netns, gone);
+        }
         for gone in addresses {
             self.hear_address(netns, EventOrigin::Listed, gone, false);
         }
@@ -440,19 +449,26 @@ impl Lcp {
     /// What this router can do with a route; nothing if it leaves by no image.
     fn paths(&self, netns: &Option<String>, route: &HostRoute) -> Vec<Path> {
         let way = self.with(netns, |mirror| mirror.way(route).into_owned());
-        way.map(|way| self.paths_of(netns, Family::of(route.prefix.0), &way)).unwrap_or_default()
+        let of = (Family::of(route.prefix.0), route.table);
+        way.map(|way| self.paths_of(netns, of, &way)).unwrap_or_default()
     }
 
-    /// What this router can do with a way of a namespace; nothing if it leaves by no image.
-    pub fn paths_of(&self, netns: &Option<String>, family: Family, way: &HostWay) -> Vec<Path> {
+    /// What this router can do with a way of a namespace, for packets of a family that are looked up in this table of the
+    /// kernel; nothing if it leaves by no image and no VRF.
+    pub fn paths_of(&self, netns: &Option<String>, of: (Family, u32), way: &HostWay) -> Vec<Path> {
         match way {
             HostWay::Blackhole => vec![Via::Drop.into()],
             HostWay::Unreachable => vec![Via::Unreachable.into()],
             HostWay::Prohibit => vec![Via::Prohibit.into()],
             HostWay::Via(hops) => {
                 let path = |hop: &shoal_interface::HostPath| {
-                    let interface = self.phy_of(netns, hop.host_index)?;
-                    let source = match family {
+                    let weight = hop.weight.max(1);
+                    let Some(interface) = self.phy_of(netns, hop.host_index) else {
+                        // Packets that are sent into a VRF are looked up there, whatever the next hop.
+                        let via = self.lookup_by(netns, of, hop.host_index)?;
+                        return Some(Path::from(via).weight(weight));
+                    };
+                    let source = match of.0 {
                         Family::Ip4 => IpAddr::from([0; 4]),
                         Family::Ip6 => IpAddr::from([0; 16]),
                     };
@@ -460,7 +476,7 @@ impl Lcp {
                         Some(next_hop) => Via::NextHop { interface, next_hop },
                         None => Via::Attached { interface, source },
                     };
-                    Some(Path::from(via).weight(hop.weight.max(1)))
+                    Some(Path::from(via).weight(weight))
                 };
                 hops.iter().filter_map(path).collect()
             }
@@ -497,26 +513,33 @@ impl Lcp {
         let (family, Ok(prefix)) = (Family::of(address), IpPrefix::new(address, len)) else { return };
         let id = table_of(table);
         let before = self.with(netns, |mirror| mirror.installed.remove(&key)).flatten();
-        let index = match (fib.index_of(family, id), &best) {
-            (Ok(index), _) => index,
-            (Err(_), None) => return,
-            (Err(_), Some(_)) => match fib.add_table(family, id, None) {
-                Ok(index) => index,
-                Err(e) => return tracing::warn!("linux-cp: table {id} of Linux not taken over: {e}"),
-            },
+        let index = match (before, &best) {
+            (None, None) => return,
+            (Some(_), _) => fib.index_of(family, id),
+            (None, Some(_)) => self.hold(netns, &fib, (family, id)),
         };
-        let source =
-            best.as_ref().map(|(learnt, _)| if *learnt { Source::LcpRtDynamic } else { Source::LcpRt });
-        if let (Some(source), Some((_, paths))) = (source, &best) {
+        let index = match index {
+            Ok(index) => index,
+            Err(e) => return tracing::warn!("linux-cp: table {id} of Linux not taken over: {e}"),
+        };
+        let mut now = None;
+        if let Some((learnt, paths)) = &best {
+            let source = if *learnt { Source::LcpRtDynamic } else { Source::LcpRt };
             match fib.add(index, prefix, source, paths) {
-                Ok(()) => drop(self.with(netns, |mirror| mirror.installed.insert(key, source))),
+                Ok(()) => now = Some(source),
                 Err(e) => tracing::warn!("linux-cp: route {prefix} of Linux not taken over: {e}"),
             }
         }
-        if let Some(before) = before.filter(|before| Some(*before) != source)
+        if let Some(source) = now {
+            self.with(netns, |mirror| mirror.installed.insert(key, source));
+        }
+        if let Some(before) = before.filter(|before| Some(*before) != now)
             && let Err(e) = fib.remove(index, prefix, before)
         {
             tracing::debug!("linux-cp: route {prefix} of Linux: {e}");
+        }
+        if now.is_none() {
+            self.let_go(netns, &fib, (family, id));
         }
     }
 }

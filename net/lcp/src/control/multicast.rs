@@ -9,7 +9,7 @@ use shoal_fib::{Family, Fib, FibIndex};
 use shoal_interface::{EventOrigin, HostMulticastRoute};
 use shoal_mfib::{Change, EntryFlags, ItfFlags, Member, Mfib, Prefix, Source};
 
-use super::mirror::table_of;
+use super::tables::table_of;
 use super::*;
 
 /// The kernel's table that daemons use unless they ask for another.
@@ -136,6 +136,13 @@ impl Lcp {
             match mfib.set(table, prefix, Source::Linux, &change) {
                 Ok(()) => {
                     self.with(netns, |mirror| mirror.multicast.installed.insert(key, (table, prefix, names)));
+                    // The table stays as long as its entries.
+                    if before.is_none()
+                        && let Ok(id) = fib.id_of(prefix.family(), table)
+                        && let Err(e) = self.hold(netns, &fib, (prefix.family(), id))
+                    {
+                        tracing::debug!("linux-cp: table {id}: {e}");
+                    }
                 }
                 Err(e) => tracing::warn!("linux-cp: multicast route {prefix} of Linux not taken over: {e}"),
             }
@@ -151,6 +158,11 @@ impl Lcp {
                 && let Err(e) = mfib.take_members(table, prefix, Source::Linux, &gone)
             {
                 tracing::debug!("linux-cp: multicast route {prefix} of Linux: {e}");
+            }
+            if now.is_none()
+                && let Ok(id) = fib.id_of(prefix.family(), table)
+            {
+                self.let_go(netns, &fib, (prefix.family(), id));
             }
         } else if let Some((table, prefix, _)) = now {
             self.mark(&mfib, (table, prefix), true);

@@ -120,7 +120,7 @@ impl Watch {
         let all = &mut self.announced;
         match event {
             HostEvent::Begin(_) | HostEvent::End => {}
-            HostEvent::Link { .. } | HostEvent::Gone { .. } => all.links += 1,
+            HostEvent::Link(_) | HostEvent::Gone { .. } => all.links += 1,
             HostEvent::Address { .. } => all.addresses += 1,
             HostEvent::Neighbor { .. } => all.neighbors += 1,
             HostEvent::NextHop { .. } => all.next_hops += 1,
@@ -191,6 +191,12 @@ pub struct FollowInfo {
     pub neighbors: usize,
     /// Addresses that are known.
     pub addresses: usize,
+    /// VRFs.
+    pub vrfs: usize,
+    /// VLANs that have a sub-interface here.
+    pub vlans: usize,
+    /// How often a VRF or VLAN could not be followed.
+    pub refusals: u64,
     /// Listings so far, by cause.
     pub listings: BTreeMap<ListingCause, u64>,
     /// The last one.
@@ -232,6 +238,9 @@ impl Lcp {
             next_hops: mirror.next_hops.len(),
             neighbors: mirror.neighbors.len(),
             addresses: mirror.addresses.len(),
+            vrfs: mirror.vrf_count(),
+            vlans: self.vlans_in(netns),
+            refusals: mirror.refusals,
             listings: mirror.watch.listings.clone(),
             last: mirror.watch.last,
             drifted: mirror.watch.drifted,
@@ -249,8 +258,11 @@ impl Lcp {
 
     /// The kernel's name of an interface.
     pub fn host_name(&self, netns: &Option<String>, host_index: u32) -> String {
-        let known = self.with(netns, |mirror| mirror.names.get(&host_index).cloned()).flatten();
-        known.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("interface {host_index} of Linux"))
+        let known = self.with(netns, |mirror| mirror.links.get(&host_index).map(|link| link.name.clone()));
+        known
+            .flatten()
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| format!("interface {host_index} of Linux"))
     }
 
     /// The first route that waits behind this one, in order of namespace, table and prefix.
@@ -277,6 +289,9 @@ impl Lcp {
             MissingPart::Images(all) => {
                 let names: Vec<String> = all.into_iter().map(|i| self.host_name(&netns, i)).collect();
                 format!("an image of this router: {} is none", names.join(", "))
+            }
+            MissingPart::OtherTable(vrf) => {
+                format!("another table: {} is the VRF that it is in itself", self.host_name(&netns, vrf))
             }
             MissingPart::NextHop(id) => format!("next hop {id}, which Linux has not named"),
             MissingPart::Plain => "a next hop without encapsulation that is up".into(),
@@ -325,6 +340,8 @@ impl Lcp {
 pub(super) enum MissingPart {
     /// Images: the kernel's numbers of the interfaces it leaves by.
     Images(BTreeSet<u32>),
+    /// A table that is not the one of the VRF that it leads into.
+    OtherTable(u32),
     /// The next hop that it names by number.
     NextHop(u32),
     /// A next hop that this router can use.
@@ -340,7 +357,13 @@ impl mirror::Mirror {
         }
         match &*self.way(route) {
             HostWay::Via(paths) if paths.is_empty() => MissingPart::Plain,
-            HostWay::Via(paths) => MissingPart::Images(paths.iter().map(|path| path.host_index).collect()),
+            HostWay::Via(paths) => {
+                let vrf = paths.iter().find(|path| self.vrf_table(path.host_index) == Some(route.table));
+                match vrf {
+                    Some(path) => MissingPart::OtherTable(path.host_index),
+                    None => MissingPart::Images(paths.iter().map(|path| path.host_index).collect()),
+                }
+            }
             _ => MissingPart::Nothing,
         }
     }

@@ -24,6 +24,9 @@ impl Lcp {
     /// A new sub-interface gets an image if its port has one and that is wanted: `<image of the port>.<number>`.
     pub(super) fn create_of_sub(&self, sub: SwIfIndex) {
         let Some(of) = self.interfaces.sub(sub).filter(|of| of.takes.is_exact()) else { return };
+        if self.making.get() {
+            return;
+        }
         let port = {
             let pairs = self.pairs.borrow();
             pairs.get(&of.port).map(|pair| (format!("{}.{}", pair.name, of.number), pair.netns.clone()))
@@ -38,7 +41,8 @@ impl Lcp {
     /// Linux sees an interface without a link as one whose cable is pulled, so that daemons there need not wait for their
     /// timers.
     pub(super) fn follow_link(&self, phy: SwIfIndex, is_up: bool) {
-        let (Some(host), Ok(side)) = (self.host_of(phy), self.host_side()) else { return };
+        let host = self.host_of(phy).filter(|_| !self.is_vlan(phy));
+        let (Some(host), Ok(side)) = (host, self.host_side()) else { return };
         // One that is none of the kernel's has no cable.
         if side.host_index(host).is_some() {
             self.warn(phy, "link", side.set_carrier(host, is_up));
@@ -162,12 +166,9 @@ impl Lcp {
             self.disconnect(phy, host);
             return Err(e);
         }
-        let mut pairs = self.pairs.borrow_mut();
-        let index = (0..=pairs.len() as u32).find(|n| pairs.values().all(|p| p.index != *n)).unwrap_or(0);
         let data = self.interfaces.data(host)?;
         let layer = if data.flags().has(IfFlags::ETHERNET) { HostLayer::Ethernet } else { HostLayer::Ip };
-        let (host_index, addresses) = (0, Vec::new());
-        pairs.insert(phy, Pair { index, host, name, netns: None, host_index, layer, addresses });
+        self.enter(phy, Pair::new(host, name, None, (0, layer)));
         Ok(())
     }
 
@@ -177,10 +178,10 @@ impl Lcp {
     /// They are not a pair.
     pub fn part(&self, phy: SwIfIndex, host: SwIfIndex) -> Result<(), LcpError> {
         let name = self.interfaces.name(phy)?;
-        if self.host_of(phy) != Some(host) {
+        if self.host_of(phy) != Some(host) || self.is_vlan(phy) {
             return Err(LcpError::NotPaired(name));
         }
-        self.pairs.borrow_mut().remove(&phy);
+        self.take(phy);
         self.disconnect(phy, host);
         Ok(())
     }

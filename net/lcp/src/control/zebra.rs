@@ -14,9 +14,17 @@ fn is_zebra(protocol: u8) -> bool {
 }
 
 impl Lcp {
-    /// Tells of each pair that comes or goes, by its namespace.
+    /// Tells of each pair or VRF that comes or goes, by its namespace.
     pub fn subscribe(&self, tell: impl Fn(Option<&str>) + 'static) {
         self.observers.borrow_mut().push(Rc::new(tell));
+    }
+
+    /// What is by the pairs and VRFs of a namespace may be possible now, or not any more.
+    pub(super) fn tell_observers(&self, netns: &Option<String>) {
+        let observers = self.observers.borrow().clone();
+        for tell in observers {
+            tell(netns.as_deref());
+        }
     }
 
     pub(super) fn comes_by_connection(&self, netns: &Option<String>, route: &HostRoute) -> bool {

@@ -53,7 +53,7 @@ impl PacketNode for Other {
         cx.trace(pkt, || Trace { rx: rx.0, tx: tx.0 });
         // ethernet-input has moved the front past the header, which still lies there.
         pkt.push(EthernetHeader::LEN).ok_or(Error::TooShort)?;
-        self.interfaces.get(tx, cx.guard()).tag(pkt).ok_or(Error::TooShort)?;
+        self.peers.tag(&self.interfaces, (rx, tx), pkt, cx.guard()).ok_or(Error::TooShort)?;
         pkt.meta_mut().tx = tx;
         Ok(Next::Output)
     }

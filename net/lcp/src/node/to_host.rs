@@ -94,10 +94,15 @@ impl<D: Decide> ToHost<D> {
         }
         let own = self.interfaces.get(phy, guard).mac();
         let dst = group(pkt, D::TYPE).unwrap_or(own);
-        let header = received.unwrap_or_else(|| EthernetHeader::new(data.mac(), dst, D::TYPE));
+        let mut header = received.unwrap_or_else(|| EthernetHeader::new(data.mac(), dst, D::TYPE));
+        // A VLAN of Linux may have an address of its own.
+        if let Some(mac) = self.peers.mac(phy).filter(|_| !header.dst().is_multicast()) {
+            header = EthernetHeader::new(header.src(), mac, D::TYPE);
+        }
         pkt.push(EthernetHeader::LEN).ok_or(Error::NoHeadroom)?;
         let front = pkt.data_mut().get_mut(..EthernetHeader::LEN).ok_or(Error::NoHeadroom)?;
         front.copy_from_slice(header.as_bytes());
+        self.peers.tag(&self.interfaces, (phy, host), pkt, guard).ok_or(Error::NoHeadroom)?;
         let meta = pkt.meta_mut();
         meta.tx = host;
         meta.flags = meta.flags.without(Flags::LINK_MULTICAST);

@@ -9,23 +9,23 @@ pub(super) fn hear(router: &Router, events: impl IntoIterator<Item = HostEvent>)
     hear_as(router, EventOrigin::Announced, events);
 }
 
-fn hear_as(router: &Router, told: EventOrigin, events: impl IntoIterator<Item = HostEvent>) {
+pub(super) fn hear_as(router: &Router, told: EventOrigin, events: impl IntoIterator<Item = HostEvent>) {
     let said = router.get::<FakeHost>();
     let hear = said.1.borrow();
     events.into_iter().for_each(|event| hear.as_ref().unwrap()(told, event));
 }
 
 fn link(up: bool, carrier: bool) -> HostEvent {
-    HostEvent::Link { host_index: 7, name: "e0".into(), up, carrier }
+    HostEvent::Link(HostLink { up, carrier, ..host_link(7, "e0") })
 }
 
-fn route(prefix: &str, metric: u32, way: HostWay) -> HostRoute {
+pub(super) fn route(prefix: &str, metric: u32, way: HostWay) -> HostRoute {
     let (address, len) = prefix.split_once('/').unwrap();
     let prefix = (address.parse().unwrap(), len.parse().unwrap());
     HostRoute { table: 254, prefix, metric, protocol: HostRoute::STATIC, next_hop_id: None, way }
 }
 
-fn via(next_hop: &str) -> HostWay {
+pub(super) fn via(next_hop: &str) -> HostWay {
     HostWay::Via(vec![HostPath { host_index: 7, next_hop: Some(next_hop.parse().unwrap()), weight: 1 }])
 }
 
@@ -239,11 +239,14 @@ fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
     let Setup { router, .. } = setup();
     let lcp = router.get::<Lcp>();
     let there = |to, way| HostEvent::Route { route: route(to, 20, way), present: true };
-    let eth9 = HostEvent::Link { host_index: 9, name: "eth9".into(), up: true, carrier: true };
+    let eth9 = HostEvent::Link(host_link(9, "eth9"));
     let by_eth9 = HostWay::Via(vec![HostPath { host_index: 9, next_hop: None, weight: 1 }]);
     let (kept, gone, other, new) =
         ("198.51.100.0/24", "203.0.113.0/24", "2001:db8:1::/48", "2001:db8:2::/48");
-    hear(&router, [link(true, true), eth9, there(kept, via("10.0.0.7")), there(gone, via("10.0.0.7"))]);
+    hear(
+        &router,
+        [link(true, true), eth9.clone(), there(kept, via("10.0.0.7")), there(gone, via("10.0.0.7"))],
+    );
     hear(&router, [there(other, via("fe80::7")), there("192.0.2.0/24", by_eth9.clone())]);
 
     // What waits, and for what.
@@ -265,7 +268,13 @@ fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
     assert!(router.get::<FakeHost>().0.borrow().contains(&"audit".to_string()));
     let all = |more: Vec<HostEvent>| {
         let begin = HostEvent::Begin(ListingCause::Audit);
-        [begin, there(kept, via("10.0.0.7"))].into_iter().chain(more).chain([HostEvent::End])
+        let links = [link(true, true), eth9.clone()];
+        [begin]
+            .into_iter()
+            .chain(links)
+            .chain([there(kept, via("10.0.0.7"))])
+            .chain(more)
+            .chain([HostEvent::End])
     };
     let same =
         vec![there(gone, via("10.0.0.7")), there(other, via("fe80::7")), there("192.0.2.0/24", by_eth9)];
@@ -307,7 +316,12 @@ fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
     hear_as(
         &router,
         EventOrigin::Listed,
-        [HostEvent::Begin(ListingCause::Start), there(kept, via("10.0.0.9")), HostEvent::End],
+        [
+            HostEvent::Begin(ListingCause::Start),
+            link(true, true),
+            there(kept, via("10.0.0.9")),
+            HostEvent::End,
+        ],
     );
     assert_eq!(lcp.drift().len(), 5);
 }
