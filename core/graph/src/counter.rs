@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shoal_infra::{SharedSegment, U64Slice};
 
 pub(crate) use node_rows::NodeRows;
-pub use rows::{Combined, GrownCounter, Row, Simple};
+pub use rows::{Combined, IN_PROGRESS, Row, Simple};
 use rows::{DirectoryVersion, Rows};
 pub use slots::Directory;
 use slots::Slots;
@@ -158,13 +158,14 @@ impl Counters {
         let segment = SharedSegment::create("shoal-stats", bytes)?;
         // The first piece lies at the segment's start and is the published directory's header.
         let header = segment.alloc_u64s(HEADER_WORDS).map_err(io::Error::other)?;
+        let pulse = DirectoryVersion { header: header.clone().into(), ..DirectoryVersion::default() };
         let counters = Counters {
             segment,
             header,
             entries: Mutex::default(),
             threads: AtomicUsize::new(1),
             name_vectors: Mutex::default(),
-            pulse: Arc::default(),
+            pulse: Arc::new(pulse),
         };
         Ok(Arc::new(counters))
     }
@@ -184,9 +185,20 @@ impl Counters {
         self.pulse.count.load(Ordering::Acquire)
     }
 
-    /// Counters that have got longer since this was asked last, with their lengths now.
-    pub fn take_grown(&self) -> Vec<GrownCounter> {
-        self.pulse.take_grown()
+    /// Says whether changes are published at once. If so, clients wait from the moment in which a counter gets longer until its
+    /// names are there ([`IN_PROGRESS`]).
+    pub fn set_prompt(&self, is: bool) {
+        self.pulse.is_prompt.store(is, Ordering::Release);
+        if !is {
+            self.pulse.set_in_progress(false);
+        }
+    }
+
+    /// A directory of this generation is published: clients wait no more, unless there has been a change since.
+    pub fn published(&self, generation: u64) {
+        if self.generation() == generation || !self.pulse.is_prompt.load(Ordering::Acquire) {
+            self.pulse.set_in_progress(false);
+        }
     }
 
     /// All vectors of names as they are now.
@@ -360,40 +372,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_preceded_by_its_length_when_that_is_shown() {
+    fn a_row_is_preceded_by_its_length_and_clients_wait_until_it_has_a_name() {
         let counters = Counters::new(1 << 30).unwrap();
         let simple = counters.simple("/a", 100).unwrap();
         simple.ensure(3);
         counters.ensure_threads(2).unwrap();
         simple.add(1, 2, 7);
+        let in_progress = || counters.header().get(IN_PROGRESS).unwrap().load(Ordering::Relaxed);
         let before = counters.generation();
         simple.ensure(5);
         simple.ensure(4);
         assert_eq!(counters.generation(), before + 1, "only a growing table is a change");
+        assert_eq!(in_progress(), 0, "nothing is published");
         for thread in 0..2 {
             let at = simple.row(thread).unwrap().offset();
             let mut bytes = [0; 32];
             counters.segment().read_bytes(at - 8, &mut bytes).unwrap();
-            assert_eq!(bytes[..4], 0u32.to_le_bytes(), "clients see it together with names");
+            assert_eq!(bytes[..4], 5u32.to_le_bytes());
             assert_eq!(bytes[24..], [7 * thread as u8, 0, 0, 0, 0, 0, 0, 0]);
             assert_eq!(at % 64, 0);
         }
-        let grown = counters.take_grown();
+        counters.set_prompt(true);
         simple.ensure(9);
-        grown.iter().for_each(GrownCounter::show);
-        let shown = |thread| {
-            let mut bytes = [0; 4];
-            counters.segment().read_bytes(simple.row(thread).unwrap().offset() - 8, &mut bytes).unwrap();
-            u32::from_le_bytes(bytes)
-        };
-        assert_eq!((grown.len(), shown(0), shown(1)), (1, 5, 5), "as it was when it was taken note of");
-        counters.ensure_threads(3).unwrap();
-        assert_eq!(shown(2), 5);
-        // An older note shortens nothing.
-        let later = counters.take_grown();
-        later.iter().for_each(GrownCounter::show);
-        grown.iter().for_each(GrownCounter::show);
-        assert_eq!((later.len(), shown(0), counters.take_grown().len()), (1, 9, 0));
+        assert_eq!(in_progress(), 1);
+        counters.published(before);
+        assert_eq!(in_progress(), 1, "there has been a change since");
+        counters.published(counters.generation());
+        assert_eq!(in_progress(), 0);
+        simple.ensure(10);
+        counters.set_prompt(false);
+        assert_eq!(in_progress(), 0, "it may take a while");
     }
 
     #[test]

@@ -61,8 +61,10 @@ impl Stats {
         let Some(plan) = self.plan() else { return };
         // A manual clock does not move while others work.
         if plan.len() < LONG || !self.graph.clock().is_real() {
+            self.graph.counters().set_prompt(true);
             return self.publish(plan.lay_out());
         }
+        self.graph.counters().set_prompt(false);
         let laid = aside("statseg-layout", move || plan.lay_out()).await;
         self.publish(laid.flatten());
     }
@@ -78,7 +80,10 @@ impl Stats {
         self.failed.set(laid.is_err());
         match laid {
             Ok(laid) => self.publisher.borrow_mut().publish(laid, self.graph.clock().now()),
-            Err(error) => tracing::error!("the stats segment shows an old directory: {error}"),
+            Err(error) => {
+                self.graph.counters().set_prompt(false);
+                tracing::error!("the stats segment shows an old directory: {error}");
+            }
         }
     }
 
@@ -182,6 +187,8 @@ async fn publish(stats: Rc<Stats>, changes: Receiver<()>, processes: Processes) 
         last = begun;
         // A manual clock does not move by itself: a test wants to see its change at once.
         if let Some(wait) = owed.checked_sub(CREDIT).filter(|_| processes.clock().is_real()) {
+            // Clients do not wait so long.
+            stats.graph.counters().set_prompt(false);
             processes.sleep(wait).await;
         }
     }
