@@ -71,14 +71,15 @@ impl Header {
     /// # Errors
     /// It is none of this protocol.
     pub fn read(bytes: &[u8; HEADER]) -> Result<Header, Malformed> {
-        let [version, _, a, b, c, d, e, f] = *bytes;
+        let [version, _, kind @ .., id_high, id_low, high, low] = *bytes;
         if !VERSIONS.contains(&version) {
             return Err(Malformed::Version(version));
         }
-        let length = u16::from_be_bytes([e, f]);
+        let length = u16::from_be_bytes([high, low]);
         let rest = usize::from(length).checked_sub(HEADER).filter(|rest| *rest <= LONGEST - HEADER);
         let Some(rest) = rest else { return Err(Malformed::Length(length)) };
-        Ok(Header { version, kind: u16::from_be_bytes([a, b]), id: u16::from_be_bytes([c, d]), rest })
+        let id = u16::from_be_bytes([id_high, id_low]);
+        Ok(Header { version, kind: u16::from_be_bytes(kind), id, rest })
     }
 }
 
