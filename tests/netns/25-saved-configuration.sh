@@ -75,6 +75,9 @@ delete vhost-user VirtualEthernet0/0/1
 lcp create tap6 host-if six
 lcp delete tap6
 fpm listen 127.0.0.1:2621
+bfd dataplane listen 127.0.0.1:2622
+bfd dataplane off
+bfd dataplane connect 127.0.0.1:50700
 COMMANDS
 
 works() {
@@ -105,8 +108,9 @@ done <<'LINES'
 ^create interface memif id 0 socket-id 1 .*master
 ^create vhost-user socket .*vhost.sock server
 ^fpm listen 127.0.0.1:2621$
+^bfd dataplane connect 127.0.0.1:50700$
 LINES
-grep -E '^create host-interface name xb|host-if xd|tap8|memif id 1 |vhost2|lcp create tap6' "$work/before" && fail "what was deleted is saved"
+grep -E '^create host-interface name xb|host-if xd|tap8|memif id 1 |vhost2|lcp create tap6|bfd dataplane listen' "$work/before" && fail "what was deleted is saved"
 [ "$(stat -c %a "$work/lib/startup.cli")" = 640 ] || fail "mode $(stat -c %a "$work/lib/startup.cli")"
 
 # The router is killed, and restarted with the same directory; its log starts empty, too.

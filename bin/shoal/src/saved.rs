@@ -316,6 +316,7 @@ pub(crate) const LINES: &[&str] = &[
 /// Commands about devices of the machine, and the test with real ones that saves and restores what they make.
 const DEVICES: &[&str] = &[
     "bfd dataplane",
+    "bfd dataplane off",
     "create host-interface",
     "create interface af_xdp",
     "create interface memif",
