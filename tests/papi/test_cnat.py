@@ -41,7 +41,7 @@ class Cnat(TestCase):
         self.refused(-6, self.api.cnat_translation_del(id=first.id))
 
     def test_shared_addresses_and_the_policy(self):
-        self.refused(-6, self.api.cnat_get_snat_addresses())
+        self.refused(-30, self.api.cnat_get_snat_addresses())
         done = self.api.cnat_set_snat_addresses_v2(
             fwd_fib_index=0, ret_fib_index=0, snat_ip4="203.0.113.9", snat_ip6="2001:db8:77::1", sw_if_index=NONE, flags=4)
         self.assertEqual(done.retval, 0)
