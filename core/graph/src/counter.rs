@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shoal_infra::{SharedSegment, U64Slice};
 
 pub(crate) use node_rows::NodeRows;
-pub use rows::{Combined, IN_PROGRESS, Row, Simple};
+pub use rows::{Combined, GrownCounter, Growth, IN_PROGRESS, Row, Simple};
 use rows::{DirectoryVersion, Rows};
 pub use slots::Directory;
 use slots::Slots;
@@ -185,18 +185,29 @@ impl Counters {
         self.pulse.count.load(Ordering::Acquire)
     }
 
-    /// Says whether changes are published at once. If so, clients wait from the moment in which a counter gets longer until its
-    /// names are there ([`IN_PROGRESS`]).
-    pub fn set_prompt(&self, is: bool) {
-        self.pulse.is_prompt.store(is, Ordering::Release);
-        if !is {
+    /// Counters that have got longer since this was asked last and that clients do not see so, with their lengths now.
+    pub fn take_grown(&self) -> Vec<GrownCounter> {
+        self.pulse.take_grown()
+    }
+
+    /// Says when clients see that a counter has got longer.
+    pub fn set_growth(&self, growth: Growth) {
+        self.pulse.growth.store(growth as u8, Ordering::Release);
+        if growth != Growth::Awaited {
             self.pulse.set_in_progress(false);
+        }
+    }
+
+    /// Names do not come soon any more: clients do not wait for them.
+    pub fn stop_waiting(&self) {
+        if self.pulse.grows(Growth::Awaited) {
+            self.set_growth(Growth::AtOnce);
         }
     }
 
     /// A directory of this generation is published: clients wait no more, unless there has been a change since.
     pub fn published(&self, generation: u64) {
-        if self.generation() == generation || !self.pulse.is_prompt.load(Ordering::Acquire) {
+        if self.generation() == generation || !self.pulse.grows(Growth::Awaited) {
             self.pulse.set_in_progress(false);
         }
     }
@@ -392,7 +403,7 @@ mod tests {
             assert_eq!(bytes[24..], [7 * thread as u8, 0, 0, 0, 0, 0, 0, 0]);
             assert_eq!(at % 64, 0);
         }
-        counters.set_prompt(true);
+        counters.set_growth(Growth::Awaited);
         simple.ensure(9);
         assert_eq!(in_progress(), 1);
         counters.published(before);
@@ -400,8 +411,26 @@ mod tests {
         counters.published(counters.generation());
         assert_eq!(in_progress(), 0);
         simple.ensure(10);
-        counters.set_prompt(false);
+        counters.set_growth(Growth::WithNames);
         assert_eq!(in_progress(), 0, "it may take a while");
+        let shown = |thread| {
+            let mut bytes = [0; 4];
+            counters.segment().read_bytes(simple.row(thread).unwrap().offset() - 8, &mut bytes).unwrap();
+            u32::from_le_bytes(bytes)
+        };
+        simple.ensure(11);
+        let grown = counters.take_grown();
+        simple.ensure(12);
+        assert_eq!(shown(0), 10, "clients see it together with names");
+        grown.iter().for_each(GrownCounter::show);
+        assert_eq!((grown.len(), shown(0), shown(1)), (1, 11, 11), "as it was when it was taken note of");
+        counters.ensure_threads(3).unwrap();
+        assert_eq!(shown(2), 11);
+        // An older note shortens nothing.
+        let later = counters.take_grown();
+        later.iter().for_each(GrownCounter::show);
+        grown.iter().for_each(GrownCounter::show);
+        assert_eq!((later.len(), shown(0), counters.take_grown().len()), (1, 12, 0));
     }
 
     #[test]

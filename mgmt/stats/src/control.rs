@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use shoal_graph::Graph;
+use shoal_graph::counter::Growth;
 use shoal_graph::process::{Processes, Receiver, aside, channel};
 use shoal_module::door::SocketFile;
 use shoal_module::{Control, InitError};
@@ -61,10 +62,11 @@ impl Stats {
         let Some(plan) = self.plan() else { return };
         // A manual clock does not move while others work.
         if plan.len() < LONG || !self.graph.clock().is_real() {
-            self.graph.counters().set_prompt(true);
+            self.graph.counters().set_growth(Growth::Awaited);
             return self.publish(plan.lay_out());
         }
-        self.graph.counters().set_prompt(false);
+        // That takes a while, and clients would wait for it.
+        self.graph.counters().set_growth(Growth::WithNames);
         let laid = aside("statseg-layout", move || plan.lay_out()).await;
         self.publish(laid.flatten());
     }
@@ -81,7 +83,7 @@ impl Stats {
         match laid {
             Ok(laid) => self.publisher.borrow_mut().publish(laid, self.graph.clock().now()),
             Err(error) => {
-                self.graph.counters().set_prompt(false);
+                self.graph.counters().set_growth(Growth::AtOnce);
                 tracing::error!("the stats segment shows an old directory: {error}");
             }
         }
@@ -188,7 +190,7 @@ async fn publish(stats: Rc<Stats>, changes: Receiver<()>, processes: Processes) 
         // A manual clock does not move by itself: a test wants to see its change at once.
         if let Some(wait) = owed.checked_sub(CREDIT).filter(|_| processes.clock().is_real()) {
             // Clients do not wait so long.
-            stats.graph.counters().set_prompt(false);
+            stats.graph.counters().stop_waiting();
             processes.sleep(wait).await;
         }
     }

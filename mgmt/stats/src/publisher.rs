@@ -7,7 +7,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use shoal_graph::clock::Time;
-use shoal_graph::counter::{Counters, Directory, Entry, IN_PROGRESS, Names, Number};
+use shoal_graph::counter::{Counters, Directory, Entry, GrownCounter, IN_PROGRESS, Names, Number};
 use shoal_infra::{SharedSegment, U64Slice};
 
 use crate::image::{BASE, Image};
@@ -84,14 +84,16 @@ pub struct Publisher {
     /// The numbers that show in the current directory.
     numbers: Vec<Number>,
     retired: VecDeque<(Time, U64Slice)>,
+    /// Counters that are longer as of a generation than clients see them.
+    grown: VecDeque<(u64, Vec<GrownCounter>)>,
     warned: bool,
 }
 
 impl Publisher {
     /// Nothing is published yet. `per_node` lets the counters of every node through.
     pub fn new(counters: Arc<Counters>, per_node: bool) -> Self {
-        let (current, numbers, retired) = (None, Vec::new(), VecDeque::new());
-        Publisher { counters, per_node, generation: None, current, numbers, retired, warned: false }
+        let (current, numbers, retired, grown) = (None, Vec::new(), VecDeque::new(), VecDeque::new());
+        Publisher { counters, per_node, generation: None, current, numbers, retired, grown, warned: false }
     }
 
     /// What is to be laid out; nothing if what is published is what there is.
@@ -99,6 +101,10 @@ impl Publisher {
         let generation = self.counters.generation();
         if self.generation == Some(generation) {
             return None;
+        }
+        let grown = self.counters.take_grown();
+        if !grown.is_empty() {
+            self.grown.push_back((generation, grown));
         }
         Some(Plan {
             generation,
@@ -142,12 +148,15 @@ impl Publisher {
     fn swap(&mut self, directory: u64, generation: u64) {
         self.set(IN_PROGRESS, 1);
         fence(Ordering::SeqCst);
+        // A client that finds more counted than named takes nothing for named.
+        while let Some((_, grown)) = self.grown.pop_front_if(|(since, _)| *since <= generation) {
+            grown.iter().for_each(GrownCounter::show);
+        }
         self.set(header::VERSION, VERSION);
         self.set(header::BASE, BASE);
         self.set(header::DIRECTORY, BASE + directory);
         self.set(header::EPOCH, self.epoch() + 1);
         fence(Ordering::SeqCst);
-        // A client that finds more counted than named takes nothing for named.
         self.counters.published(generation);
     }
 

@@ -1,8 +1,8 @@
 //! Rows: each thread's numbers of one counter, in the segment.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use shoal_infra::{SharedSegment, U64Slice};
 
@@ -16,14 +16,28 @@ const ROW_HEADER_REST: u64 = 1 << 32;
 /// The word of the segment's first page that is not 0 while what clients read changes: they wait, or read again.
 pub const IN_PROGRESS: usize = 3;
 
+/// When clients see that a counter has got longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Growth {
+    /// At once; names come later.
+    AtOnce,
+    /// At once, and they wait until names are there ([`IN_PROGRESS`]): these come soon.
+    Awaited,
+    /// When names are there.
+    WithNames,
+}
+
 /// Counts the changes of the directory's structure, and tells the publisher.
 #[derive(Default)]
 pub(super) struct DirectoryVersion {
     pub(super) count: AtomicU64,
     pub(super) observer: OnceLock<Box<dyn Fn() + Send + Sync>>,
     pub(super) header: OnceLock<U64Slice>,
-    /// A change is published at once.
-    pub(super) is_prompt: AtomicBool,
+    /// A [`Growth`].
+    pub(super) growth: AtomicU8,
+    /// Counters that have got longer than clients see.
+    pub(super) grown: Mutex<Vec<Arc<Rows>>>,
 }
 
 impl DirectoryVersion {
@@ -34,11 +48,8 @@ impl DirectoryVersion {
         }
     }
 
-    /// Counters get longer than names say: clients wait for these, if they come at once.
-    fn begin(&self) {
-        if self.is_prompt.load(Ordering::Acquire) {
-            self.set_in_progress(true);
-        }
+    pub(super) fn grows(&self, how: Growth) -> bool {
+        self.growth.load(Ordering::Acquire) == how as u8
     }
 
     pub(super) fn set_in_progress(&self, is: bool) {
@@ -51,7 +62,33 @@ impl DirectoryVersion {
 
 impl std::fmt::Debug for DirectoryVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("DirectoryVersion").field(&self.count).finish()
+        f.debug_tuple("Pulse").field(&self.count).finish()
+    }
+}
+
+/// A counter that has got longer than clients see it.
+#[derive(Debug)]
+pub struct GrownCounter {
+    rows: Arc<Rows>,
+    len: usize,
+}
+
+impl GrownCounter {
+    /// Shows clients its length as it was when it was taken note of.
+    pub fn show(&self) {
+        self.rows.show(self.len);
+    }
+}
+
+impl DirectoryVersion {
+    /// Counters that have got longer since this was asked last.
+    pub(super) fn take_grown(&self) -> Vec<GrownCounter> {
+        let grown = std::mem::take(&mut *self.grown.lock().unwrap_or_else(PoisonError::into_inner));
+        let note = |rows: Arc<Rows>| {
+            rows.is_noted.store(false, Ordering::Relaxed);
+            GrownCounter { len: rows.len.load(Ordering::Relaxed), rows }
+        };
+        grown.into_iter().map(note).collect()
     }
 }
 
@@ -102,6 +139,10 @@ pub(super) struct Rows {
     width: usize,
     capacity: usize,
     len: AtomicUsize,
+    /// The length that clients see: it changes together with the names of what is counted.
+    shown: AtomicUsize,
+    /// Whether it stands among those that have got longer.
+    is_noted: AtomicBool,
     pulse: Arc<DirectoryVersion>,
 }
 
@@ -114,7 +155,8 @@ impl Rows {
     ) -> Arc<Self> {
         let threads = [const { OnceLock::new() }; MAX_THREADS];
         let (segment, pulse) = (segment.clone(), Arc::clone(pulse));
-        Arc::new(Rows { segment, threads, width, capacity, len: AtomicUsize::new(0), pulse })
+        let (len, shown, is_noted) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+        Arc::new(Rows { segment, threads, width, capacity, len, shown, is_noted, pulse })
     }
 
     pub(super) fn ensure_thread(&self, thread: usize) -> io::Result<()> {
@@ -122,7 +164,7 @@ impl Rows {
         if row.get().is_none() {
             let words = ROW_HEADER + self.width * self.capacity;
             let fresh = Row(self.segment.alloc_u64s(words).map_err(io::Error::other)?);
-            fresh.set_len(self.len.load(Ordering::Relaxed));
+            fresh.set_len(self.shown.load(Ordering::Relaxed));
             let _ = row.set(fresh);
         }
         Ok(())
@@ -177,12 +219,23 @@ impl Rows {
         }
     }
 
-    fn ensure(&self, len: usize) {
+    fn show(&self, len: usize) {
+        let shown = self.shown.fetch_max(len, Ordering::Relaxed).max(len);
+        self.threads.iter().filter_map(OnceLock::get).for_each(|row| row.set_len(shown));
+    }
+
+    fn ensure(self: &Arc<Self>, len: usize) {
         let len = len.min(self.capacity);
         if self.len.fetch_max(len, Ordering::Relaxed) < len {
-            self.pulse.begin();
-            let len = self.len.load(Ordering::Relaxed);
-            self.threads.iter().filter_map(OnceLock::get).for_each(|row| row.set_len(len));
+            if !self.pulse.grows(Growth::WithNames) {
+                if self.pulse.grows(Growth::Awaited) {
+                    self.pulse.set_in_progress(true);
+                }
+                self.show(len);
+            } else if !self.is_noted.swap(true, Ordering::Relaxed) {
+                let mut grown = self.pulse.grown.lock().unwrap_or_else(PoisonError::into_inner);
+                grown.push(Arc::clone(self));
+            }
             self.pulse.beat();
         }
     }
