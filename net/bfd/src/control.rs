@@ -542,6 +542,12 @@ impl Bfd {
         self.sessions.borrow().all.iter().map(|(index, entry)| self.info_of(*index, entry)).collect()
     }
 
+    /// How one is.
+    pub fn state_of(&self, key: SessionKey) -> Option<State> {
+        let sessions = self.sessions.borrow();
+        Some(sessions.all.get(sessions.by_key.get(&key)?)?.session.state)
+    }
+
     /// One session.
     pub fn info(&self, key: SessionKey) -> Option<SessionInfo> {
         let sessions = self.sessions.borrow();

@@ -1,7 +1,6 @@
 //! Commands: `bfd dataplane`, `show bfd dataplane`.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -45,18 +44,9 @@ fn off(control: &Control, _: &Args) -> Result<Output, CliError> {
 
 fn meet(control: &Control, args: &Args) -> Result<Output, CliError> {
     let plane = plane(control)?;
-    let text = args.text("address").unwrap_or_default();
-    let expected = || {
-        CliError::argument("address", format!("{text} is no address and port such as {USUAL}"))
-            .nearest(Some(USUAL.to_owned()))
-    };
-    let at: SocketAddr = text.parse().map_err(|_| expected())?;
-    let address = DaemonAddress { at, netns: args.text("netns").map(str::to_owned) };
+    let address = DaemonAddress::of(args, USUAL)?;
     let meeting = if args.has("listen") { Meeting::Listen(address) } else { Meeting::Connect(address) };
-    plane.meet(&meeting).map_err(|e| match e {
-        ListenError::NotLoopback(_) => CliError::argument("address", e.to_string()),
-        ListenError::Refused(..) => CliError::failed(e.to_string()),
-    })?;
+    plane.meet(&meeting).map_err(ListenError::of_command)?;
     Ok(Output::none())
 }
 

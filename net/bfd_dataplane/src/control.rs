@@ -205,7 +205,7 @@ impl Dataplane {
         let peer = self.peer.borrow();
         let connected = peer.as_ref().zip(now).map(|(peer, now)| (peer.generation, now.since(peer.since)));
         let wanted = self.wanted.borrow();
-        let is_up = |key: SessionKey| self.bfd.info(key).is_some_and(|info| info.session.state == State::Up);
+        let is_up = |key: SessionKey| self.bfd.state_of(key) == Some(State::Up);
         DataplaneState {
             meeting: self.meeting(),
             connected,
@@ -318,7 +318,7 @@ impl Dataplane {
 
     /// Looks again at sessions that wait, and at those whose interface has gone.
     pub(crate) fn look_again(&self) {
-        let is_there = |key: SessionKey| self.bfd.info(key).is_some();
+        let is_there = |key: SessionKey| self.bfd.state_of(key).is_some();
         let waiting: Vec<u32> = self
             .wanted
             .borrow()
@@ -380,16 +380,13 @@ impl Dataplane {
     /// Which session is meant; `None` while its interface or our address there is not known.
     fn key_of(&self, request: &Request) -> Option<SessionKey> {
         let Request { is_multi_hop, local, peer, interface, .. } = request;
-        let netns = self.meeting().and_then(|meeting| meeting.address().netns.clone());
-        let pairs = || self.lcp.list().into_iter().filter(|pair| pair.netns == netns);
         if *is_multi_hop {
             return Some(SessionKey { hop: Hop::Multi, local: (*local)?, peer: *peer });
         }
-        let phy = if interface.is_empty() {
-            pairs().map(|pair| pair.phy).find(|phy| self.address_towards(*phy, *peer).is_some())?
-        } else {
-            pairs().find(|pair| pair.name == *interface)?.phy
-        };
+        let netns = self.meeting().and_then(|meeting| meeting.address().netns.clone());
+        let phy = self.lcp.find_phy(netns.as_deref(), |phy, name| {
+            if interface.is_empty() { self.address_towards(phy, *peer).is_some() } else { name == interface }
+        })?;
         let local = local.or_else(|| self.address_towards(phy, *peer))?;
         Some(SessionKey { hop: Hop::Single(phy), local, peer: *peer })
     }

@@ -275,7 +275,7 @@ impl Table {
         own.unwrap_or_else(|| format!("{}-VRF:{}", self.family().long_name(), self.id))
     }
 
-    /// It is somebody's from now on; whether it was there for a feature only.
+    /// It stays from now on, whether or not a feature uses it. Tells whether it was there for a feature only.
     pub fn take_over(&mut self) -> bool {
         let lent = std::mem::take(&mut self.lent);
         self.leaving &= !lent;

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -45,17 +44,7 @@ fn listen(control: &Control, args: &Args) -> Result<Output, CliError> {
         fpm.stop();
         return Ok(Output::none());
     }
-    let text = args.text("address").unwrap_or_default();
-    let expected = || {
-        CliError::argument("address", format!("{text} is no address and port such as {USUAL}"))
-            .nearest(Some(USUAL.to_owned()))
-    };
-    let at: SocketAddr = text.parse().map_err(|_| expected())?;
-    let listen = Listen { at, netns: args.text("netns").map(str::to_owned) };
-    fpm.listen(&listen).map_err(|e| match e {
-        FpmError::NotLoopback(_) => CliError::argument("address", e.to_string()),
-        FpmError::Refused(..) => CliError::failed(e.to_string()),
-    })?;
+    fpm.listen(&Listen::of(args, USUAL)?).map_err(FpmError::of_command)?;
     Ok(Output::none())
 }
 

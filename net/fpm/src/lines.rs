@@ -1,9 +1,9 @@
 //! Every form of line that `running.rs` writes: what it replaces, how it is taken back, what that interrupts.
 
 use shoal_module::cli::Args;
-use shoal_module::{Control, LineKind, Phase, word};
+use shoal_module::{Control, LineKind, Phase};
 
-use crate::{Fpm, Listen};
+use crate::Fpm;
 
 pub(crate) static LINES: &[LineKind] =
     &[LineKind::setting(Phase::Policies, "fpm listen {off | <address:word> [netns <netns:word>]}", "", "")
@@ -14,9 +14,6 @@ pub(crate) static LINES: &[LineKind] =
 fn at_start(control: &Control, _: &Args) -> Option<String> {
     Some(match control.get::<Fpm>().ok()?.listening_at_start() {
         None => "fpm listen off".to_owned(),
-        Some(Listen { at, netns }) => {
-            let netns = netns.map(|netns| format!(" netns {}", word(&netns))).unwrap_or_default();
-            format!("fpm listen {at}{netns}")
-        }
+        Some(listen) => format!("fpm listen {listen}"),
     })
 }

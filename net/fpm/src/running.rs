@@ -1,8 +1,8 @@
 //! What rebuilds it.
 
-use shoal_module::{Control, Phase, Running, word};
+use shoal_module::{Control, Phase, Running};
 
-use crate::{Fpm, Listen};
+use crate::Fpm;
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
     // Without linux-cp there is none, and nothing to say of it.
@@ -13,10 +13,7 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     }
     let line = match now {
         None => "fpm listen off".to_owned(),
-        Some(Listen { at, netns }) => {
-            let netns = netns.map(|netns| format!(" netns {}", word(&netns))).unwrap_or_default();
-            format!("fpm listen {at}{netns}")
-        }
+        Some(listen) => format!("fpm listen {listen}"),
     };
     // Behind the interfaces and images of linux-cp.
     running.line(Phase::Policies, line);

@@ -1,5 +1,6 @@
 //! Where a routing daemon on this machine and the router meet: a loopback address, one connection at a time.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,7 +10,8 @@ use async_io::{Async, Timer};
 use futures_lite::future;
 use shoal_graph::process::{Processes, Receiver};
 use shoal_interface::HostSide;
-use shoal_module::Control;
+use shoal_module::cli::{Args, CliError};
+use shoal_module::{Control, word};
 
 /// Why a setting was refused; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +38,39 @@ pub struct DaemonAddress {
     pub netns: Option<String>,
 }
 
+/// As commands have it.
+impl fmt::Display for DaemonAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.at)?;
+        self.netns.as_ref().map_or(Ok(()), |netns| write!(f, " netns {}", word(netns)))
+    }
+}
+
+impl ListenError {
+    /// What a command says of it, whose address has the name `address`.
+    pub fn of_command(self) -> CliError {
+        match self {
+            ListenError::NotLoopback(_) => CliError::argument("address", self.to_string()),
+            ListenError::Refused(..) => CliError::failed(self.to_string()),
+        }
+    }
+}
+
 impl DaemonAddress {
+    /// What the words `address` and `netns` of a command say; `usual` is one that would do.
+    ///
+    /// # Errors
+    /// It is no address and port.
+    pub fn of(args: &Args, usual: &str) -> Result<DaemonAddress, CliError> {
+        let text = args.text("address").unwrap_or_default();
+        let expected = || {
+            CliError::argument("address", format!("{text} is no address and port such as {usual}"))
+                .nearest(Some(usual.to_owned()))
+        };
+        let at = text.parse().map_err(|_| expected())?;
+        Ok(DaemonAddress { at, netns: args.text("netns").map(str::to_owned) })
+    }
+
     /// Waits for the daemon there. Where the port is 0 the kernel chooses one, which is returned.
     ///
     /// # Errors

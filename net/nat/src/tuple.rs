@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use shoal_wire::Ip4Header;
+
 /// TCP's protocol number.
 pub const TCP: u8 = 6;
 /// UDP's.
@@ -97,8 +99,6 @@ pub struct PortPacket {
 impl PortPacket {
     /// Bytes of the IP header and the ports' part of UDP.
     const LEN: usize = 28;
-    /// Version 4, a header of 20 bytes.
-    const NO_OPTIONS: u8 = 0x45;
     /// Where TCP's flags are.
     const FLAGS: usize = 33;
 
@@ -109,7 +109,7 @@ impl PortPacket {
         let is_whole = [ip[6] & 0x3f, ip[7]] == [0; 2];
         let protocol = ip[9];
         let is_tcp = protocol == TCP;
-        if ip[0] != Self::NO_OPTIONS || !is_whole || !(is_tcp || protocol == UDP) {
+        if ip[0] != Ip4Header::VERSION_IHL_NO_OPTIONS || !is_whole || !(is_tcp || protocol == UDP) {
             return None;
         }
         let addresses = u64::from_be_bytes([ip[12], ip[13], ip[14], ip[15], ip[16], ip[17], ip[18], ip[19]]);

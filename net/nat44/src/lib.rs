@@ -14,5 +14,6 @@ pub mod reach;
 pub mod session_events;
 pub mod sizes;
 pub mod translated;
+pub mod workers;
 
 pub use error::NatError;

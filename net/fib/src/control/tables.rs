@@ -113,7 +113,7 @@ impl Fib {
                 return Err(FibError::NameTaken(name.to_owned(), other.id));
             }
             if let Some(index) = there {
-                // One that was there for a feature only is somebody's from now on.
+                // One that was there for a feature only stays from now on.
                 let table = state.table_mut(family, index)?;
                 table.take_over();
                 table.name = name.map(str::to_owned);
@@ -236,7 +236,7 @@ impl Fib {
         Ok(index)
     }
 
-    /// Somebody asks for a table: one that was made for a feature stays from now on.
+    /// A user asks for a table: one that was made for a feature stays from now on.
     pub fn ask_for(&self, family: Family, index: FibIndex) {
         if let Ok(table) = self.state.borrow_mut().table_mut(family, index) {
             table.take_over();
@@ -449,7 +449,7 @@ mod tests {
     use crate::router::{ip, router};
 
     #[test]
-    fn a_table_made_for_a_feature_goes_with_its_last_user_unless_somebody_asks_for_it() {
+    fn a_table_made_for_a_feature_goes_with_its_last_user_unless_it_is_asked_for() {
         let router = router(1);
         let fib = &router.fib;
         let is_there = |id| fib.index_of(Family::Ip4, id).is_ok();

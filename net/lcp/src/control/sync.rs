@@ -80,7 +80,7 @@ impl Lcp {
         ip4.chain(ip6.map(|p| (IpAddr::V6(p.addr()), p.len()))).chain(borrowed).collect()
     }
 
-    /// Makes the kernel's addresses those of the interface; it keeps what somebody else gave it.
+    /// Makes the kernel's addresses those of the interface; it keeps those that others gave it.
     pub(crate) fn sync_addresses(&self, phy: SwIfIndex) {
         // Those of an interface that moves to another table are the same afterwards.
         if self.sync.get() == Sync::Off || self.moving.get() == Some(phy) {

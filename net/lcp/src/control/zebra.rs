@@ -14,6 +14,17 @@ fn is_zebra(protocol: u8) -> bool {
 }
 
 impl Lcp {
+    /// The first interface with an image in a namespace that is the wanted one, by itself and by the image's name.
+    pub fn find_phy(
+        &self,
+        netns: Option<&str>,
+        is_wanted: impl Fn(SwIfIndex, &str) -> bool,
+    ) -> Option<SwIfIndex> {
+        let pairs = self.pairs.borrow();
+        let mut all = pairs.iter().filter(|(_, pair)| pair.netns.as_deref() == netns);
+        all.find(|(phy, pair)| is_wanted(**phy, &pair.name)).map(|(phy, _)| *phy)
+    }
+
     /// Tells of each pair or VRF that comes or goes, by its namespace.
     pub fn subscribe(&self, tell: impl Fn(Option<&str>) + 'static) {
         self.observers.borrow_mut().push(Rc::new(tell));

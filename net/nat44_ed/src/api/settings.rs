@@ -3,6 +3,7 @@
 use shoal_message::{Count, Message, Retval, Text, Value};
 use shoal_module::api::{Call, Dump, Request};
 use shoal_nat::{NatLogLevel, NatTimeouts};
+use shoal_nat44::workers::WorkerInfo;
 
 use super::{all, nat};
 use crate::Enable;
@@ -179,15 +180,12 @@ pub struct NatWorkerDetails {
 impl Dump for NatWorkerDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = NatWorkerDetails> + 'static {
         all(call, |nat| {
-            let workers: Vec<usize> = nat.threads().into_iter().filter(|thread| *thread > 0).collect();
-            // One worker shares nothing out.
-            let several = workers.len() > 1;
-            let details = |thread: usize| NatWorkerDetails {
-                worker_index: thread as u32 - 1,
-                lcore_id: nat.thread_cpu(thread),
-                name: Text::from(nat.thread_name(thread).as_str()),
+            let details = |worker: WorkerInfo| NatWorkerDetails {
+                worker_index: worker.index,
+                lcore_id: worker.cpu,
+                name: Text::from(worker.name.as_str()),
             };
-            workers.into_iter().filter(|_| several).map(details).collect()
+            nat.workers().into_iter().map(details).collect()
         })
     }
 }

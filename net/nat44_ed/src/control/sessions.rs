@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use shoal_adj::Family;
 use shoal_nat::Tuple;
+use shoal_nat44::workers::{WorkerInfo, workers};
 
 use super::{Nat44, NatError, Purpose};
 use crate::config::ticks_of;
@@ -63,11 +64,9 @@ impl Nat44 {
         found.map_or_else(|| thread.to_string(), |info| info.name.clone())
     }
 
-    /// The processor a thread is pinned to; all bits set: none.
-    pub fn thread_cpu(&self, thread: usize) -> u32 {
-        let all = self.graph.threads();
-        let found = all.iter().find(|info| info.index == thread);
-        found.map_or(u32::MAX, |info| info.cpu.load(std::sync::atomic::Ordering::Relaxed))
+    /// Workers that have sessions.
+    pub fn workers(&self) -> Vec<WorkerInfo> {
+        workers(&self.graph, &self.threads())
     }
 
     /// Seconds of a record's timeout.

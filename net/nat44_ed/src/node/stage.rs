@@ -131,7 +131,7 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
 }
 
 impl<const WAY: u8> Fast<WAY> {
-    /// Packets without ports, with IP options, and fragments.
+    /// Packets without ports. The node sees to fragments, and to what [`PortPacket`] does not read though it has ports.
     #[inline(never)]
     fn follow_other(
         &self,
@@ -141,9 +141,7 @@ impl<const WAY: u8> Fast<WAY> {
         mut pkt: Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass {
-        let Some(seen) = ParsedPacket::read(pkt.data()).filter(|seen| !seen.fragment) else {
-            return Pass::Leave;
-        };
+        let Some(seen) = portless(pkt.data()) else { return Pass::Leave };
         let Some(key) = key_of(&seen, self.table(&pkt)) else { return Pass::Leave };
         let Some(table) = sessions.table() else { return Pass::Leave };
         let Some(mut flow) = find(table, query, key) else { return Pass::Leave };
@@ -156,12 +154,8 @@ impl<const WAY: u8> Fast<WAY> {
             return Pass::Leave;
         }
         flow.touch(now);
-        let handle = flow.handle();
         if rewrite(flow.value_mut(), &seen, &mut pkt, 0).is_none() {
             return Pass::Leave;
-        }
-        if seen.kind == Kind::Tcp && (seen.flags & SYN != 0 || way.state.is_moved_by(seen.flags)) {
-            moved(sessions, config, (handle, seen.flags), pkt.reborrow(), cx.now());
         }
         self.count(seen.kind, &pkt, cx);
         if way.to().dst == seen.tuple.dst { Pass::On } else { Pass::Redirected }
@@ -185,8 +179,14 @@ fn flow_of(seen: &PortPacket, table: u32) -> Ip4Flow {
 /// What is looked for, of a packet that [`PortPacket`] does not read.
 #[inline(never)]
 fn query_of_other(bytes: &[u8]) -> Query {
-    let seen = ParsedPacket::read(bytes).filter(|seen| !seen.fragment);
-    seen.and_then(|seen| key_of(&seen, 0)).map_or_else(Query::default, Query::of)
+    portless(bytes).and_then(|seen| key_of(&seen, 0)).map_or_else(Query::default, Query::of)
+}
+
+/// A whole packet of a protocol without ports.
+#[inline(always)]
+fn portless(bytes: &[u8]) -> Option<ParsedPacket> {
+    let seen = ParsedPacket::read(bytes)?;
+    (!seen.fragment && !matches!(seen.kind, Kind::Tcp | Kind::Udp)).then_some(seen)
 }
 
 /// A segment that may move the state of its connection. The node does not see to it: packets behind it would overtake it.

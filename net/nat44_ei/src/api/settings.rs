@@ -4,6 +4,7 @@ use shoal_message::{Message, Retval, Text};
 use shoal_module::api::{Call, Dump, Request};
 use shoal_nat::{NatLogLevel, NatTimeouts};
 use shoal_nat44::sizes::buckets;
+use shoal_nat44::workers::WorkerInfo;
 
 use super::{Nat44EiConfigFlags, all, nat};
 use crate::Enable;
@@ -169,15 +170,12 @@ pub struct Nat44EiWorkerDetails {
 impl Dump for Nat44EiWorkerDump {
     fn dump(self, call: &Call) -> impl Iterator<Item = Nat44EiWorkerDetails> + 'static {
         all(call, |nat| {
-            let workers: Vec<usize> = nat.threads().into_iter().filter(|thread| *thread > 0).collect();
-            // One worker shares nothing out.
-            let several = workers.len() > 1;
-            let details = |thread: usize| Nat44EiWorkerDetails {
-                worker_index: thread as u32 - 1,
-                lcore_id: nat.thread_cpu(thread),
-                name: Text::from(nat.thread_name(thread).as_str()),
+            let details = |worker: WorkerInfo| Nat44EiWorkerDetails {
+                worker_index: worker.index,
+                lcore_id: worker.cpu,
+                name: Text::from(worker.name.as_str()),
             };
-            workers.into_iter().filter(|_| several).map(details).collect()
+            nat.workers().into_iter().map(details).collect()
         })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use shoal_adj::Family;
+use shoal_nat44::workers::{WorkerInfo, workers};
 
 use super::{Nat44Ei, NatError};
 use crate::blocks::BlockEvent;
@@ -64,11 +65,9 @@ impl Nat44Ei {
         found.map_or_else(|| thread.to_string(), |info| info.name.clone())
     }
 
-    /// The processor a thread is pinned to; all bits set: none.
-    pub fn thread_cpu(&self, thread: usize) -> u32 {
-        let all = self.graph.threads();
-        let found = all.iter().find(|info| info.index == thread);
-        found.map_or(u32::MAX, |info| info.cpu.load(std::sync::atomic::Ordering::Relaxed))
+    /// Workers that have sessions.
+    pub fn workers(&self) -> Vec<WorkerInfo> {
+        workers(&self.graph, &self.threads())
     }
 
     /// The VRF of a table.
