@@ -5,6 +5,7 @@
 #
 #   ROUTES4=1000000 ROUTES6=230000 LIMIT=600 scripts/in-namespace.sh tests/netns/23-full-table.sh
 : "${ROUTES4:=200000}" "${ROUTES6:=46000}"
+# ALONE=how long pings take is limited
 . "$(dirname "$0")/lib.sh"
 need ping iperf3 python3
 begin cpu { workers 1 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Routes until memory ends: under `memory { main-heap-size }`, and in a control group where one can be made. The router
 # refuses in words, forwards on, has nothing half done, and takes routes again when others have gone.
+# ALONE=it takes a processor and much memory for long
 . "$(dirname "$0")/lib.sh"
 need ping nsenter
 group=

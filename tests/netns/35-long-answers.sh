@@ -4,6 +4,7 @@
 #
 #   ROUTES=1000000 CLIENTS=64 MOST_MS=5 LIMIT=300 scripts/in-namespace.sh tests/netns/35-long-answers.sh
 : "${ROUTES:=100000}" "${CLIENTS:=16}" "${SECONDS_LONG:=10}" "${MOST_MS:=0}"
+# ALONE=how long pings take is limited
 . "$(dirname "$0")/lib.sh"
 need ping python3
 begin cpu { workers 0 }

@@ -9,6 +9,7 @@
 #
 #   MOST_MS=5 scripts/in-namespace.sh tests/netns/36-many-interfaces.sh
 : "${ALL:=10000}" "${ONE_BY_ONE:=4094}" "${MOST_MS:=250}" "${STEADY:=4}"
+# ALONE=how long pings take is limited
 . "$(dirname "$0")/lib.sh"
 need ping python3
 begin cpu { workers 0 } socksvr { socket-name "$work/api.sock" }

@@ -4,6 +4,7 @@
 #
 #   INTERFACES=10000 MOST_MS=5 MOST_S=5 LIMIT=120 scripts/in-namespace.sh tests/netns/run.sh 38
 : "${INTERFACES:=3000}" "${MOST_MS:=0}" "${MOST_S:=0}"
+# ALONE=how long pings take is limited
 . "$(dirname "$0")/lib.sh"
 need ping
 begin cpu { workers 0 }

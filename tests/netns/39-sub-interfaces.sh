@@ -7,6 +7,7 @@
 #   host a: v100 (802.1Q 100), v20 (802.1ad 10, 20), v300 --- eth0 - va   router   tap0 - eth1 --- v200 (802.1Q 200): host b
 # LIMIT=300
 : "${VLANS:=4094}" "${MOST_MS:=250}"
+# ALONE=how long pings take is limited
 . "$(dirname "$0")/lib.sh"
 need ping iperf3 python3
 [ -c /dev/net/tun ] || skip "no /dev/net/tun"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # BFD with BIRD as the other end, both families, at 200 ms: sessions come up, stay up, and are down soon after BIRD stops; the route by
 # host a gives way to the one by host b meanwhile.
+# ALONE=a session goes down if the router gets no processor
 . "$(dirname "$0")/lib.sh"
 need bird birdc python3
 begin

@@ -2,6 +2,7 @@
 # The router is started again, in order and by kill -9, while BIRD beside it has a BGP session through an image: the service manager
 # keeps the images, so BIRD sees neither an interface nor a carrier go, the session stays, and routes are there again with the first
 # packets. A pair that is deleted is not kept, and a service that is stopped leaves nothing.
+# ALONE=how long the router is away is limited
 . "$(dirname "$0")/lib.sh"
 need ping python3 bird birdc
 hosts
