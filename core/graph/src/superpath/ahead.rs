@@ -20,7 +20,16 @@ pub struct Ahead<L: StagedLookup> {
     begun: L::InFlight,
 }
 
+impl<L: StagedLookup> Clone for Ahead<L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L: StagedLookup> Copy for Ahead<L> {}
+
 impl<L: StagedLookup> Default for Ahead<L> {
+    #[inline(always)]
     fn default() -> Self {
         Ahead { all: [L::Query::default(); BLOCK], begun: L::InFlight::default() }
     }

@@ -71,7 +71,7 @@ pub trait Chain: Send + Sync + 'static {
     /// What one lookup for several packets has found.
     type Found<'g>: Copy;
     /// The lookups of a block that are done ahead.
-    type Ahead: Default;
+    type Ahead: Copy + Default;
     /// Whether anything is looked up.
     const LOOKS_UP: bool;
     /// How many nodes there are.

@@ -20,7 +20,7 @@ use crate::topology::Topology;
 const RING: usize = 3;
 
 /// A block whose lookups are done ahead.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Block<A> {
     ahead: A,
     /// Its packets.
@@ -223,7 +223,7 @@ impl<L: Chain> ChainRunner<L> {
         walk: &Walk<'g>,
     ) {
         let n = frame.len();
-        let mut ring: [_; N] = std::array::from_fn(|_| Block::default());
+        let mut ring = [Block::default(); N];
         frame.prefetch_first(memory, BLOCK);
         for begun in (0..n + (N - 1) * BLOCK).step_by(BLOCK) {
             at(&mut ring, begun).begin::<L>(frame, memory, begun, same);

@@ -45,7 +45,16 @@ pub struct Sides<A: StagedLookup, B: StagedLookup> {
     any: [bool; 2],
 }
 
+impl<A: StagedLookup, B: StagedLookup> Clone for Sides<A, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: StagedLookup, B: StagedLookup> Copy for Sides<A, B> {}
+
 impl<A: StagedLookup, B: StagedLookup> Default for Sides<A, B> {
+    #[inline(always)]
     fn default() -> Self {
         Sides { first: Ahead::default(), other: Ahead::default(), any: [false; 2] }
     }

@@ -98,7 +98,13 @@ impl StagedLookup for Learn {
     }
 
     #[inline(always)]
-    fn advance(_: Facts<'_>, _: &mut [FrameStations]) {}
+    fn advance(facts: Facts<'_>, all: &mut [FrameStations]) {
+        let macs = facts.learn.table.macs();
+        for both in all {
+            let [_, dst_first] = both.found;
+            macs.search_on(dst_first as u32);
+        }
+    }
 
     #[inline(always)]
     fn finish(facts: Facts<'_>, (): (), all: &mut [FrameStations]) {
