@@ -430,8 +430,12 @@ fn nodes_of_all_kinds_are_given_the_state_of_their_thread() {
     assert_eq!(bench.graph.error_count("test-count", "odd ones"), Some(80));
     assert_eq!(bench.graph.error_count("test-count", "seen"), Some(160));
     assert_eq!(bench.graph.error_count("test-count-staged", "seen"), Some(80));
+    // What a thread is told last, it knows before it gives its state up.
+    bench.graph.tell_state(&key, 0, |_, s| s.0 += 1).unwrap();
+    bench.graph.tell_state(&key, worker, |_, s| s.0 += 2).unwrap();
     bench.graph.remove_worker(worker).unwrap();
-    assert_eq!(bench.graph.on_state(&key, 0, |_, s| *s).unwrap(), (1160, 2 * staged));
+    assert_eq!(bench.graph.on_state(&key, 0, |_, s| *s).unwrap(), (1163, 2 * staged));
+    assert!(bench.graph.tell_state(&key, worker, |_, _| ()).is_err());
     assert!(bench.graph.on_state(&key, worker, |_, s| *s).is_err());
     assert_eq!(bench.in_use(), 0);
 }

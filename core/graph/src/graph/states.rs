@@ -15,6 +15,7 @@ use crate::node::{
 use crate::state::{Share, StateKey, StateMaker, Stateful};
 use crate::thread::ThreadShared;
 use crate::topology::NodeKind;
+use crate::worker::Worker;
 
 impl Graph {
     /// A place in every packet for a `T` of the feature that is named, which lasts until the packet's end.
@@ -120,6 +121,27 @@ impl Graph {
     ) -> Result<R, GraphError> {
         let key = key.clone();
         self.on_thread(thread, move |worker| worker.lane.with_state(&key, look))
+    }
+
+    /// Tells a feature's state on one thread something between two rounds of its loop, and does not wait. A thread that does not
+    /// move hears of it when it does; one that is just ending has heard it before it gives up the state.
+    ///
+    /// # Errors
+    /// There is no such thread.
+    pub fn tell_state<M: Stateful>(
+        &self,
+        key: &StateKey<M>,
+        thread: usize,
+        tell: impl FnOnce(&M, &mut M::State) + Send + 'static,
+    ) -> Result<(), GraphError> {
+        let key = key.clone();
+        let job = move |worker: &mut Worker| worker.lane.with_state(&key, tell);
+        if thread == 0 {
+            job(&mut self.main.borrow_mut());
+        } else {
+            self.registry().shared(thread)?.post(Box::new(job));
+        }
+        Ok(())
     }
 
     /// Shows the control plane a feature's state on every thread; the answers, by thread.
