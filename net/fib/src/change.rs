@@ -256,6 +256,15 @@ impl State {
         self.renew(mine);
     }
 
+    /// A neighbour on an interface is reached, or no longer. Lists that name others there do not depend on it.
+    pub fn neighbour_changed(&mut self, interface: SwIfIndex, next_hop: IpAddr) {
+        let other = |path: &Path| matches!(path.via, Via::NextHop { next_hop: n, .. } if n != next_hop);
+        let concerns = |path: &Path| path.via.interface() == Some(interface) && !other(path);
+        let mine = self.lists.naming(interface).filter(|(_, list)| list.paths().iter().any(concerns));
+        let mine = mine.map(|(id, _)| id).collect();
+        self.renew(mine);
+    }
+
     /// The path to a next hop several hops away works, or works no longer.
     pub fn far_reachability_changed(&mut self, next_hop: IpAddr) {
         let through = |path: &Path| matches!(path.via, Via::Recursive { next_hop: n, .. } if n == next_hop);

@@ -18,7 +18,7 @@ impl Fib {
             Reach::Down => state.down.insert(key),
         };
         if changed {
-            state.reachability_changed(interface);
+            state.neighbour_changed(interface, next_hop);
         }
     }
 
@@ -36,7 +36,7 @@ impl Fib {
         match interface {
             Some(interface) if changed => {
                 state.set_open(interface, next_hop, reach == Reach::Up);
-                state.reachability_changed(interface);
+                state.neighbour_changed(interface, next_hop);
             }
             None if changed => state.far_reachability_changed(next_hop),
             _ => {}
