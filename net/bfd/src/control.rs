@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use shoal_adj::{AdjIndex, Adjacencies, Family, Link};
 use shoal_fib::Fib;
-use shoal_graph::clock::Time;
 use shoal_graph::counter::{Combined, Number, Simple};
 use shoal_graph::process::Sender;
-use shoal_graph::{Deadlines, Graph};
+use shoal_graph::{Deadlines, Graph, StateKey};
+use shoal_infra::Published;
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_ip::{InterfaceSet, ListenerTable, Listeners};
 use shoal_ip4::{Ip4, Ip4Family};
@@ -22,12 +23,20 @@ use shoal_module::{Control, InitError};
 use crate::auth::{AuthType, Key};
 use crate::error::BfdError;
 use crate::fib;
+use crate::keeping::Keeping;
 use crate::node::MULTI_HOP;
 use crate::packet::State;
+use crate::reception::Reception;
 use crate::session::{Nanos, Parameters, Session, Todo};
+use crate::shared::{Known, SharedSession};
 
+mod change;
 mod keys;
+mod serving;
 mod wire;
+
+pub(crate) use serving::Ends;
+use serving::Served;
 
 /// Sessions there may be, and keys.
 const MOST: usize = 1 << 16;
@@ -67,6 +76,8 @@ pub struct SessionInfo {
     pub counts: [(u64, u64); 4],
     /// A daemon asked for it: it is no configuration.
     pub is_offloaded: bool,
+    /// The lowest TTL with which its packets are taken.
+    pub least_ttl: u8,
 }
 
 /// From where echo packets seem to come.
@@ -86,6 +97,14 @@ struct Entry {
     is_offloaded: bool,
     /// By which its packets go to a neighbour whatever the forwarding table says.
     probe: Option<AdjIndex>,
+    /// The lowest TTL with which packets are taken.
+    least_ttl: u8,
+    /// What other threads know of it.
+    shared: Arc<SharedSession>,
+    /// Who sees to it.
+    served: Served,
+    /// When its next packet was due, when its thread was found to be late.
+    late: Option<Nanos>,
 }
 
 struct Counts {
@@ -100,6 +119,7 @@ struct Counts {
     verification: Simple,
     mismatch: Simple,
     echo_bad: Simple,
+    ttl: Simple,
 }
 
 #[derive(Default)]
@@ -133,10 +153,20 @@ pub struct Bfd {
     bell: Sender<()>,
     observers: RefCell<Vec<Observer>>,
     counts: Counts,
+    /// What threads keep of sessions that are up.
+    keeping: StateKey<Keeping>,
+    reception: Arc<Reception>,
+    /// When all threads hear of sessions that were made or deleted, if any were.
+    publish_at: Cell<Option<Nanos>>,
+    published_at: Cell<Nanos>,
+    /// When is looked next whether threads see to their sessions.
+    audit_at: Cell<Option<Nanos>>,
+    /// Changes with what is the same in all plans.
+    plans: Cell<u32>,
 }
 
 impl Bfd {
-    pub(crate) fn new(control: &Rc<Control>, bell: Sender<()>) -> Result<Self, InitError> {
+    pub(crate) fn new(control: &Rc<Control>) -> Result<(Self, Ends), InitError> {
         let graph = control.graph()?;
         let counters = graph.counters();
         let sessions = |name: &str| counters.gauge(&format!("/bfd/{name}"));
@@ -162,17 +192,42 @@ impl Bfd {
             verification: dropped("failed-verification")?,
             mismatch: dropped("address-mismatch")?,
             echo_bad: dropped("echo")?,
+            ttl: dropped("ttl")?,
         };
         // The keys of a hash are the operating system's random numbers.
         let word = || RandomState::new().hash_one(0_u8).to_be_bytes();
         let secret: Vec<u8> = [word(), word()].concat();
         let secret = Key::new(AuthType::KeyedSha1, &secret)
             .ok_or_else(|| InitError::Other("no secret of echo packets".to_owned()))?;
-        Ok(Bfd {
+        let (interfaces, adjacencies) = (control.get::<Interfaces>()?, control.get::<Adjacencies>()?);
+        let (tell, ends) = serving::channels();
+        let keeping = graph.add_state(Keeping {
+            adjacencies: adjacencies.table(),
+            interfaces: interfaces.table(),
+            secret,
+            tell: tell.expired,
+            tx: counts.tx.clone(),
+            echo_tx: counts.echo_tx.clone(),
+            askers: OnceLock::new(),
+            workers: Mutex::default(),
+        })?;
+        let reception = Arc::new(Reception {
+            known: Published::new(Known::default()),
+            secret,
+            of_sessions: tell.of_sessions,
+            of_strangers: tell.of_strangers,
+            is_behind: AtomicBool::new(false),
+            no_session: counts.no_session.clone(),
+            mismatch: counts.mismatch.clone(),
+            echo_bad: counts.echo_bad.clone(),
+            rx: counts.rx.clone(),
+            echo_rx: counts.echo_rx.clone(),
+        });
+        let bfd = Bfd {
             control: Rc::downgrade(control),
-            interfaces: control.get()?,
+            interfaces,
             fib: control.get()?,
-            adjacencies: control.get()?,
+            adjacencies,
             ip4: control.get()?,
             ip6: control.get()?,
             sessions: RefCell::default(),
@@ -182,11 +237,31 @@ impl Bfd {
             tos: Cell::new(TOS),
             multi_hop: Cell::new(false),
             own: Default::default(),
-            bell,
+            bell: tell.bell,
             observers: RefCell::default(),
             counts,
+            keeping,
+            reception,
+            publish_at: Cell::new(None),
+            published_at: Cell::new(0),
+            audit_at: Cell::new(None),
+            plans: Cell::new(0),
             graph,
-        })
+        };
+        Ok((bfd, ends))
+    }
+
+    /// What the nodes need.
+    pub(crate) fn reception(&self) -> Arc<Reception> {
+        Arc::clone(&self.reception)
+    }
+
+    /// All nodes are there.
+    pub(crate) fn set_askers(&self) {
+        if let (Ok(ip4), Ok(ip6)) = (self.graph.node("ip4-arp"), self.graph.node("ip6-discover-neighbor")) {
+            // It is called once.
+            let _ = self.keeping.feature().askers.set((ip4, ip6));
+        }
     }
 
     fn now(&self) -> Nanos {
@@ -206,6 +281,7 @@ impl Bfd {
     /// Sets it.
     pub fn set_tos(&self, tos: u8) {
         self.tos.set(tos);
+        self.plan_again();
     }
 
     /// Shares ports with daemons on Linux: what comes in by an interface without a session is theirs.
@@ -330,8 +406,10 @@ impl Bfd {
             let mut sessions = self.sessions.borrow_mut();
             let used = sessions.all.keys().zip(0..).find(|(index, at)| **index != *at).map(|(_, at)| at);
             let index = used.unwrap_or(sessions.all.len() as u32);
-            let is_offloaded = wanted.is_some();
-            sessions.all.insert(index, Entry { key, session, is_offloaded, probe });
+            let shared = Arc::new(SharedSession::new(index, key, discr));
+            let (is_offloaded, served) = (wanted.is_some(), Served::Here(0));
+            let entry = Entry { key, session, is_offloaded, probe, least_ttl: 0, shared, served, late: None };
+            sessions.all.insert(index, entry);
             sessions.by_key.insert(key, index);
             sessions.by_discr.insert(discr, index);
             index
@@ -343,7 +421,8 @@ impl Bfd {
         self.claim(key);
         self.count_sessions();
         self.watch(key, Some(false));
-        self.schedule(index);
+        self.publish_soon();
+        self.settle(index);
         Ok(index)
     }
 
@@ -376,80 +455,6 @@ impl Bfd {
         self.sessions.borrow().by_key.get(&key).copied().ok_or(BfdError::None)
     }
 
-    /// Does something with a session, and what follows from it.
-    fn with(&self, index: u32, f: impl FnOnce(&mut Session, Nanos) -> Todo) {
-        let now = self.now();
-        let todo = {
-            let mut sessions = self.sessions.borrow_mut();
-            let Some(entry) = sessions.all.get_mut(&index) else { return };
-            f(&mut entry.session, now)
-        };
-        self.carry_out(index, todo, now);
-    }
-
-    fn carry_out(&self, index: u32, todo: Todo, now: Nanos) {
-        if todo.changed {
-            let entry =
-                self.sessions.borrow().all.get(&index).map(|entry| (entry.key, entry.session.clone()));
-            if let Some((key, session)) = entry {
-                self.watch(key, Some(session.state == State::Up));
-                tracing::info!("bfd: {} is {}: {}", key.peer, session.state, session.diag);
-                let observers = self.observers.borrow().clone();
-                for observe in observers {
-                    observe(key, &session);
-                }
-            }
-        }
-        if let Some(bits) = todo.send {
-            self.send(index, bits, now);
-        }
-        if let Some(expires) = todo.echo {
-            self.send_echo(index, expires);
-        }
-        self.schedule(index);
-    }
-
-    /// When a session is looked at next follows from its times.
-    fn schedule(&self, index: u32) {
-        let mut sessions = self.sessions.borrow_mut();
-        let Some(entry) = sessions.all.get(&index) else { return };
-        let at = entry.session.deadline().map(Time);
-        if sessions.deadlines.set(index, at) {
-            // A full channel has rung already.
-            let _ = self.bell.try_send(());
-        }
-    }
-
-    /// Does what is due; when there is something next.
-    pub(crate) fn tick(&self) -> Option<Time> {
-        let now = Time(self.now());
-        loop {
-            let due = self.sessions.borrow_mut().deadlines.take_due(now);
-            let Some(index) = due else { break };
-            let jitter = fastrand::f64();
-            self.with(index, |session, now| session.due(now, jitter));
-            // What is due again at once waits for the next round, so that others have theirs.
-            if self.sessions.borrow().deadlines.of(index).is_some_and(|at| at <= now) {
-                break;
-            }
-        }
-        self.sessions.borrow().deadlines.first()
-    }
-
-    /// Gives a session other parameters.
-    ///
-    /// # Errors
-    /// There is none, or a number is wrong.
-    pub fn modify(&self, key: SessionKey, parameters: Parameters) -> Result<u32, BfdError> {
-        Self::check_parameters(parameters)?;
-        let index = self.index_of(key)?;
-        self.with(index, |session, now| {
-            session.modify(parameters, now);
-            Todo::default()
-        });
-        Ok(index)
-    }
-
     /// Deletes a session.
     ///
     /// # Errors
@@ -457,45 +462,19 @@ impl Bfd {
     pub fn del(&self, key: SessionKey) -> Result<(), BfdError> {
         let index = self.index_of(key)?;
         let mut sessions = self.sessions.borrow_mut();
-        let Some(entry) = sessions.all.remove(&index) else { return Err(BfdError::None) };
+        let Some(mut entry) = sessions.all.remove(&index) else { return Err(BfdError::None) };
+        entry.take_back(0);
         sessions.by_key.remove(&key);
         sessions.by_discr.remove(&entry.session.discr);
         sessions.deadlines.set(index, None);
         drop(sessions);
+        self.publish_soon();
         self.claim(key);
         self.watch(key, None);
         if let Some(probe) = entry.probe {
             self.adjacencies.unlock(probe);
         }
         self.count_sessions();
-        Ok(())
-    }
-
-    /// Switches a session on or off.
-    ///
-    /// # Errors
-    /// There is none.
-    pub fn set_admin(&self, key: SessionKey, up: bool) -> Result<(), BfdError> {
-        let index = self.index_of(key)?;
-        self.with(index, |session, now| session.set_admin(up, now));
-        Ok(())
-    }
-
-    /// Has packets of a session be signed with a key, or not; `delayed`: as soon as the other end's are.
-    ///
-    /// # Errors
-    /// There is no such session or key.
-    pub fn set_auth(&self, key: SessionKey, auth: Option<(u32, u8)>, delayed: bool) -> Result<(), BfdError> {
-        let index = self.index_of(key)?;
-        let auth = self.auth(auth)?;
-        self.with(index, |session, _| {
-            if delayed {
-                session.next_auth = Some(auth);
-            } else {
-                session.set_auth(auth);
-            }
-            Todo::default()
-        });
         Ok(())
     }
 
@@ -517,6 +496,7 @@ impl Bfd {
                 Todo::default()
             });
         }
+        self.plan_again();
         Ok(())
     }
 
@@ -560,9 +540,10 @@ impl Bfd {
         SessionInfo {
             index,
             key: entry.key,
-            session: entry.session.clone(),
+            session: entry.current(),
             counts: counts.map(|counter| counter.sum(index as usize)),
             is_offloaded: entry.is_offloaded,
+            least_ttl: entry.least_ttl,
         }
     }
 

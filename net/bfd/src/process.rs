@@ -1,4 +1,4 @@
-//! Received packets go to the control plane.
+//! What threads leave for the control plane.
 
 use std::rc::Rc;
 
@@ -6,17 +6,12 @@ use shoal_graph::process::Receiver;
 use shoal_module::cli::Pace;
 
 use crate::Bfd;
-use crate::node::{ECHO, ReceivedPacket};
 
-/// Takes each packet that came.
-pub(crate) async fn listen(bfd: Rc<Bfd>, heard: Receiver<ReceivedPacket>) {
+/// Takes each message of a channel, and lets others work in between.
+pub(crate) async fn take<T>(bfd: Rc<Bfd>, heard: Receiver<T>, take: impl Fn(&Bfd, T)) {
     let pace = Pace::default();
-    while let Ok(packet) = heard.recv().await {
-        if packet.port == ECHO {
-            bfd.hear_echo(&packet);
-        } else {
-            bfd.hear(&packet);
-        }
+    while let Ok(message) = heard.recv().await {
+        take(&bfd, message);
         pace.give_way().await;
     }
 }

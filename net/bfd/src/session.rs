@@ -3,6 +3,10 @@
 use crate::auth::{AuthType, Key};
 use crate::packet::{Bits, Control, Diag, Section, State};
 
+mod steady;
+
+pub use steady::Vital;
+
 /// Nanoseconds.
 pub type Nanos = u64;
 
@@ -90,6 +94,23 @@ impl Default for Remote {
     }
 }
 
+impl Remote {
+    /// What a packet says.
+    fn of(control: &Control, sequence: Option<u32>) -> Remote {
+        Remote {
+            state: control.state,
+            discr: control.my_discr,
+            diag: control.diag,
+            detect_mult: control.detect_mult,
+            desired_min_tx: control.desired_min_tx,
+            min_rx: control.required_min_rx,
+            min_echo_rx: control.required_min_echo_rx,
+            demand: control.bits.has(Bits::DEMAND),
+            sequence,
+        }
+    }
+}
+
 /// What is to be done for a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Todo {
@@ -114,7 +135,7 @@ pub enum Refused {
 }
 
 /// A session.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Session {
     /// Our number of it, never 0.
     pub discr: u32,
@@ -136,6 +157,8 @@ pub struct Session {
     pub echoing: bool,
     /// Whether there is an address from which echo packets can be sent.
     pub can_echo: bool,
+    /// It sends nothing until the other end has (RFC 5880, 6.1).
+    pub is_passive: bool,
     /// What counts for the detection time until the other end knows of a smaller value.
     effective_min_rx: u32,
     /// What counts for sending until it knows of a larger value.
@@ -167,6 +190,7 @@ impl Session {
             poll: Poll::Idle,
             echoing: false,
             can_echo: false,
+            is_passive: false,
             effective_min_rx: parameters.required_min_rx,
             effective_min_tx: parameters.desired_min_tx.max(SLOW),
             sequence,
@@ -253,7 +277,9 @@ impl Session {
     fn is_periodic(&self) -> bool {
         let asking = matches!(self.poll, Poll::Asking(_) | Poll::Queued(_));
         let quiet = self.remote.demand && self.state == State::Up && self.remote.state == State::Up;
-        self.remote.min_rx != 0 && (!quiet || asking)
+        // RFC 5880, 6.8.7.
+        let waits = self.is_passive && self.remote.discr == 0;
+        self.remote.min_rx != 0 && (!quiet || asking) && !waits
     }
 
     /// When [`due`](Session::due) has something to do, if nothing happens before.
@@ -296,7 +322,7 @@ impl Session {
             todo.echo = Some(now + self.echo_detection());
             self.next_echo = now + (self.echo_interval() as f64 * (0.75 + 0.25 * jitter)) as Nanos;
         }
-        if self.is_periodic() && now >= self.next_tx {
+        if self.is_to_send(now) {
             todo.send = Some(0);
         }
         todo
@@ -442,17 +468,7 @@ impl Session {
         let mut todo = Todo::default();
         self.last_rx = Some(now);
         let interval = self.interval();
-        self.remote = Remote {
-            state: control.state,
-            discr: control.my_discr,
-            diag: control.diag,
-            detect_mult: control.detect_mult,
-            desired_min_tx: control.desired_min_tx,
-            min_rx: control.required_min_rx,
-            min_echo_rx: control.required_min_echo_rx,
-            demand: control.bits.has(Bits::DEMAND),
-            sequence: self.remote.sequence,
-        };
+        self.remote = Remote::of(control, self.remote.sequence);
         if control.bits.has(Bits::FINAL) {
             self.answered(now);
         }

@@ -16,6 +16,8 @@ use shoal_module::Running;
 use shoal_testkit::{PEER, PEER_MAC, PacketBuilder, Port, Rng, Router, STACK, US, api, fuzz_all_nodes};
 use shoal_wire::{IpPrefix, MacAddress};
 
+mod threads;
+
 /// Another neighbour.
 const SECOND: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
 const MS: u64 = 1_000_000;

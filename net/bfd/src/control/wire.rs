@@ -1,5 +1,7 @@
 //! What is sent, and what is made of packets that came.
 
+use std::net::IpAddr;
+
 use shoal_adj::AdjKind;
 use shoal_datagram::{Checksum, Datagram, DatagramError};
 use shoal_fib::FibIndex;
@@ -10,7 +12,7 @@ use crate::packet::{Control as ControlPacket, Echo};
 use crate::session::{Nanos, Refused, Todo};
 
 /// RFC 5881, 5.
-const TTL: u8 = 255;
+pub(super) const TTL: u8 = 255;
 /// Source ports (RFC 5881, 4).
 const PORTS: std::ops::Range<u16> = 49_152..65_535;
 
@@ -27,22 +29,30 @@ impl Bfd {
         })
     }
 
+    /// From where to where control packets of a session go.
+    pub(super) fn control_datagram(&self, key: SessionKey, discr: u32) -> Datagram {
+        let port = if key.hop == Hop::Multi { MULTI_HOP } else { SINGLE_HOP };
+        self.datagram(key, (key.local, Self::source_port(discr)), (key.peer, port))
+    }
+
+    /// The same of echo packets. The other end sends them back to our address: they go out although that is here.
+    pub(super) fn echo_datagram(&self, key: SessionKey, discr: u32, source: IpAddr) -> Datagram {
+        self.datagram(key, (source, Self::source_port(discr)), (key.local, ECHO))
+    }
+
+    fn datagram(&self, key: SessionKey, source: (IpAddr, u16), destination: (IpAddr, u16)) -> Datagram {
+        let (table, tos) = (self.table(key), self.tos.get());
+        Datagram { source, destination, table, hops: TTL, tos, checksum: Checksum::Computed }
+    }
+
     pub(super) fn send(&self, index: u32, bits: u8, now: Nanos) {
         let jitter = fastrand::f64();
         let (key, discr, bytes) = {
             let mut sessions = self.sessions.borrow_mut();
             let Some(entry) = sessions.all.get_mut(&index) else { return };
-            (entry.key, entry.session.discr, entry.session.sent(bits, now, jitter))
+            (entry.key, entry.session.discr, entry.change(|session| session.sent(bits, now, jitter)))
         };
-        let port = if key.hop == Hop::Multi { MULTI_HOP } else { SINGLE_HOP };
-        let datagram = Datagram {
-            source: (key.local, Self::source_port(discr)),
-            destination: (key.peer, port),
-            table: self.table(key),
-            hops: TTL,
-            tos: self.tos.get(),
-            checksum: Checksum::Computed,
-        };
+        let datagram = self.control_datagram(key, discr);
         match self.send_to(index, &datagram, &bytes) {
             Ok(()) => self.counts.tx.add(0, index as usize, 1, bytes.len() as u64),
             Err(e) => tracing::debug!("bfd: nothing is sent to {}: {e}", key.peer),
@@ -66,15 +76,7 @@ impl Bfd {
         };
         let Some(source) = self.echo_address(key.peer) else { return };
         let bytes = Echo { discr, expires }.write(&self.secret);
-        // The other end sends it back to our address: it goes out although that is here.
-        let datagram = Datagram {
-            source: (source, Self::source_port(discr)),
-            destination: (key.local, ECHO),
-            table: self.table(key),
-            hops: TTL,
-            tos: self.tos.get(),
-            checksum: Checksum::Computed,
-        };
+        let datagram = self.echo_datagram(key, discr, source);
         let Some(probe) = self.sessions.borrow().all.get(&index).and_then(|entry| entry.probe) else {
             return;
         };
@@ -86,27 +88,29 @@ impl Bfd {
 
     /// A control packet came.
     pub(crate) fn hear(&self, heard: &ReceivedPacket) {
+        if let Some(session) = &heard.session {
+            session.has_waited();
+        }
+        if heard.port == ECHO { self.hear_echo(heard) } else { self.hear_control(heard) }
+    }
+
+    fn hear_control(&self, heard: &ReceivedPacket) {
         let Ok(control) = ControlPacket::read(heard.bytes()) else { return };
-        let is_multi = heard.port == MULTI_HOP;
         let found = {
             let sessions = self.sessions.borrow();
             if control.your_discr != 0 {
                 sessions.by_discr.get(&control.your_discr).copied()
             } else {
-                let hop = if is_multi { Hop::Multi } else { Hop::Single(heard.interface) };
+                let hop = if heard.port == MULTI_HOP { Hop::Multi } else { Hop::Single(heard.interface) };
                 sessions.by_key.get(&SessionKey { hop, local: heard.dst, peer: heard.src }).copied()
             }
         };
         let Some(index) = found else { return self.counts.no_session.add(0, 0, 1) };
-        let fits = self.sessions.borrow().all.get(&index).is_some_and(|Entry { key, .. }| {
-            let hop = match key.hop {
-                Hop::Single(interface) => !is_multi && interface == heard.interface,
-                Hop::Multi => is_multi,
-            };
-            hop && (key.local, key.peer) == (heard.dst, heard.src)
-        });
-        if !fits {
-            return self.counts.mismatch.add(0, 0, 1);
+        let fits = |entry: &Entry| (entry.shared.fits(heard), heard.ttl >= entry.least_ttl);
+        match self.sessions.borrow().all.get(&index).map(fits) {
+            Some((true, true)) => {}
+            Some((true, false)) => return self.counts.ttl.add(0, 0, 1),
+            _ => return self.counts.mismatch.add(0, 0, 1),
         }
         let mut refused = None;
         self.with(index, |session, now| {
@@ -123,7 +127,7 @@ impl Bfd {
     }
 
     /// An echo packet came back.
-    pub(crate) fn hear_echo(&self, heard: &ReceivedPacket) {
+    fn hear_echo(&self, heard: &ReceivedPacket) {
         let now = self.now();
         let echo = Echo::read(heard.bytes(), &self.secret);
         let index = echo.and_then(|echo| self.sessions.borrow().by_discr.get(&echo.discr).copied());

@@ -1,15 +1,17 @@
 //! `bfd-udp4-input` and its like: what other stations send to BFD's ports.
-//! ip4-local -> **bfd-udp4-input** -> drop; the control plane answers
+//! ip4-local -> **bfd-udp4-input** -> drop. What says nothing new is noted here; the control plane sees the rest.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_derive::{ErrorCounters, NextNodes, TraceLine};
-use shoal_graph::process::Sender;
 use shoal_graph::{Cx, PacketNode};
 use shoal_wire::{Ip4Header, Ip6Header, UdpHeader};
 
-use crate::packet::{Control, Invalid};
+use crate::packet::Invalid;
+use crate::reception::Reception;
+use crate::shared::SharedSession;
 
 /// The port of sessions between neighbours (RFC 5881, 4).
 pub const SINGLE_HOP: u16 = 3784;
@@ -24,7 +26,7 @@ const LONGEST: usize = 64;
 const TTL: u8 = 255;
 
 /// A packet that came.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ReceivedPacket {
     /// The interface.
     pub interface: SwIfIndex,
@@ -34,6 +36,10 @@ pub struct ReceivedPacket {
     pub dst: IpAddr,
     /// Its destination port.
     pub port: u16,
+    /// Its TTL or hop limit.
+    pub ttl: u8,
+    /// The session that it is of, if the thread that received it knows it.
+    pub session: Option<Arc<SharedSession>>,
     bytes: [u8; LONGEST],
     len: u8,
     /// Bytes of the IP packet.
@@ -121,11 +127,11 @@ pub struct Trace {
 
 /// The code of all nodes.
 pub struct Input<const IP6: bool, const IS_ECHO: bool> {
-    pub(crate) tell: Sender<ReceivedPacket>,
+    pub(crate) reception: Arc<Reception>,
 }
 
 impl<const IP6: bool, const IS_ECHO: bool> Input<IP6, IS_ECHO> {
-    fn read(pkt: &Packet<'_>) -> Option<(ReceivedPacket, u8)> {
+    fn read(pkt: &Packet<'_>) -> Option<ReceivedPacket> {
         let (src, dst, ttl, header): (IpAddr, IpAddr, u8, usize) = if IP6 {
             let ip = pkt.header::<Ip6Header>()?;
             (ip.src().into(), ip.dst().into(), ip.hop_limit(), Ip6Header::LEN)
@@ -142,7 +148,8 @@ impl<const IP6: bool, const IS_ECHO: bool> Input<IP6, IS_ECHO> {
         bytes.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         let port = u16::from_be_bytes([high, low]);
         let (interface, length) = (pkt.rx(), pkt.len() as u32);
-        Some((ReceivedPacket { interface, src, dst, port, bytes, len: taken as u8, length }, ttl))
+        let session = None;
+        Some(ReceivedPacket { interface, src, dst, port, ttl, session, bytes, len: taken as u8, length })
     }
 }
 
@@ -158,7 +165,7 @@ impl<const IP6: bool, const IS_ECHO: bool> PacketNode for Input<IP6, IS_ECHO> {
     type Trace = Trace;
 
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Next, Error> {
-        let (heard, ttl) = Self::read(pkt).ok_or(Error::Length)?;
+        let heard = Self::read(pkt).ok_or(Error::Length)?;
         let bytes = heard.bytes();
         let (first, second) =
             (bytes.first().copied().unwrap_or_default(), bytes.get(1).copied().unwrap_or_default());
@@ -169,14 +176,15 @@ impl<const IP6: bool, const IS_ECHO: bool> PacketNode for Input<IP6, IS_ECHO> {
             port: heard.port,
             bytes: bytes.len(),
         });
-        if !IS_ECHO {
+        let (now, thread, guard) = (cx.now(), cx.thread(), cx.guard());
+        if IS_ECHO {
+            self.reception.echo(heard, now, thread, guard)?;
+        } else if heard.port == SINGLE_HOP && heard.ttl != TTL {
             // RFC 5881, 5: a packet of a neighbour has passed no router.
-            if heard.port == SINGLE_HOP && ttl != TTL {
-                return Err(Error::Ttl);
-            }
-            Control::read(bytes)?;
+            return Err(Error::Ttl);
+        } else {
+            self.reception.control(heard, now, thread, guard)?;
         }
-        self.tell.try_send(heard).map_err(|_| Error::Congested)?;
         cx.count(Error::Ok, 1);
         Ok(Next::Done)
     }
