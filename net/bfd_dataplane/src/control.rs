@@ -362,6 +362,12 @@ impl Dataplane {
                 return;
             }
         };
+        if is_own {
+            self.bfd.set_passive(key, request.is_passive);
+            if request.is_multi_hop {
+                self.bfd.set_least_ttl(key, request.least_ttl);
+            }
+        }
         self.by_key.borrow_mut().insert(key, discr);
         if let Some(wanted) = self.wanted.borrow_mut().get_mut(&discr) {
             (wanted.key, wanted.is_own) = (Some(key), is_own);

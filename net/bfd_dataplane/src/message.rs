@@ -94,6 +94,8 @@ pub struct Request {
     pub is_passive: bool,
     /// It is switched off.
     pub is_shut_down: bool,
+    /// The lowest TTL with which packets of a session over several hops are taken.
+    pub least_ttl: u8,
     /// Our address, if it is given.
     pub local: Option<IpAddr>,
     /// The other end's.
@@ -166,6 +168,7 @@ impl Request {
             is_multi_hop: flags & MULTI_HOP != 0,
             is_passive: flags & PASSIVE != 0,
             is_shut_down: flags & SHUTDOWN != 0,
+            least_ttl: *bytes.get(60)?,
             local: address(4).filter(|local| !local.is_unspecified()),
             peer,
             min_tx: word(bytes, 40)?,

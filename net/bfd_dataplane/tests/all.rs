@@ -15,6 +15,7 @@ use shoal_testkit::{Router, STACK};
 const ADD: u16 = 2;
 const DELETE: u16 = 3;
 const MULTI_HOP: u32 = 1;
+const PASSIVE: u32 = 1 << 5;
 const SHUTDOWN: u32 = 1 << 6;
 
 struct Bed {
@@ -152,6 +153,28 @@ fn a_session_is_made_changed_and_deleted_as_bfdd_says() {
     bed.send(&mut bfdd, &multi(DELETE, 0x0102_0304, "10.9.0.2"));
     assert!(bed.bfd.info(key("10.9.0.2")).is_none());
     assert_eq!(bed.plane.state().sessions, 0);
+}
+
+#[test]
+fn passive_sessions_and_the_lowest_ttl_are_as_bfdd_says() {
+    let mut bed = bed();
+    let mut bfdd = bed.connect();
+    let mut asks = |bed: &mut Bed, flags: u32, ttl: u8| {
+        let mut message = session(ADD, 3, MULTI_HOP | flags, "10.9.0.2", "");
+        message[8 + 60] = ttl;
+        bed.send(&mut bfdd, &message);
+        let info = bed.bfd.info(key("10.9.0.2")).unwrap();
+        (info.session.is_passive, info.least_ttl)
+    };
+    assert_eq!(asks(&mut bed, PASSIVE, 254), (true, 254));
+    let sent = |bed: &mut Bed| {
+        bed.router.advance(Duration::from_secs(3));
+        bed.bfd.info(key("10.9.0.2")).unwrap().session.last_tx.is_some()
+    };
+    assert!(!sent(&mut bed), "it waits for the other end");
+    assert_eq!(asks(&mut bed, 0, 200), (false, 200));
+    assert!(sent(&mut bed));
+    assert_eq!(asks(&mut bed, PASSIVE, 1), (true, 1));
 }
 
 #[test]
