@@ -180,19 +180,20 @@ stage_doc() {
   cargo_tests doc
 }
 
-# Real hosts: hosts NAME PART, where tests/netns/run.sh has the parts.
+# Real hosts: hosts NAME PART JOBS, where tests/netns/run.sh has the parts.
 hosts() {
-  run "$1" 1800 env PART="$2" scripts/in-namespace.sh tests/netns/run.sh
+  run "$1" 1800 env PART="$2" JOBS="$3" scripts/in-namespace.sh tests/netns/run.sh
   if [ "$code" -eq 77 ]; then
     not_here "$1" "needs root or unprivileged user namespaces, this system allows neither"
     return
   fi
   lines "$1"
 }
-stage_netns() { hosts netns plain; }
+# They mostly wait: two at a time leave the compiler most of both processors.
+stage_netns() { hosts netns plain 2; }
 stage_guests() {
   [ ! -e target/dpdk/dpdk_plugin.so ] || export DPDK_PLUGIN=$PWD/target/dpdk
-  hosts guests heavy
+  hosts guests heavy 1
 }
 
 stage_papi() {

@@ -169,10 +169,8 @@ impl Cache {
     /// Gives all packets of a frame back.
     #[inline]
     pub fn free_frame(&mut self, frame: &mut Frame) {
-        for at in 0..frame.len() {
-            if let Some(index) = frame.index(at) {
-                self.free_chain(index);
-            }
+        for index in frame.indices() {
+            self.free_chain(*index);
         }
         self.free.extend_from_slice(frame.indices());
         self.given = self.given.wrapping_add(frame.len() as u64);
@@ -185,9 +183,8 @@ impl Cache {
     fn free_chain(&mut self, index: u32) {
         // SAFETY: the caller holds the index's one place.
         let meta = unsafe { self.memory.meta(index) };
-        let next = std::mem::take(&mut meta.next);
-        if !next.is_none() {
-            self.free_link(next);
+        if !meta.next.is_none() {
+            self.free_link(std::mem::take(&mut meta.next));
         }
     }
 

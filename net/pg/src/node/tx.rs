@@ -53,11 +53,7 @@ impl FrameNode for Tx {
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let memory = cx.memory();
         let mut flags = Flags::default();
-        for i in 0..frame.len() {
-            if let Some(pkt) = frame.packet(memory, i) {
-                flags = flags.with(pkt.flags());
-            }
-        }
+        frame.each_of::<false>(memory, 0..frame.len(), |_, pkt| flags = flags.with(pkt.flags()));
         if self.port.gso_size == 0 && flags.has(Flags::GSO) {
             count_large(frame, cx);
         }
