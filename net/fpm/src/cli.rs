@@ -128,15 +128,35 @@ impl fmt::Display for Row {
     }
 }
 
-/// Routes that are taken out of the table at once.
-const AT_ONCE: usize = 64;
+/// So many routes are told in order; of more, those of each part of the table come as they are, because sorting would hold up others.
+const MOST_SORTED: usize = 20_000;
 
 /// Walks over the routes, some at a time.
 struct Rows {
     fpm: Rc<Fpm>,
-    from: Option<Key>,
+    /// The part of the table that comes next.
+    next: Option<usize>,
     ready: VecDeque<Key>,
-    ended: bool,
+}
+
+impl Rows {
+    fn new(fpm: Rc<Fpm>) -> Self {
+        let mut rows = Rows { fpm, next: Some(0), ready: VecDeque::new() };
+        if rows.fpm.told.borrow().routes() <= MOST_SORTED {
+            while rows.more() {}
+            rows.ready.make_contiguous().sort_unstable();
+        }
+        rows
+    }
+
+    /// Takes the keys of another part; `false` if there is none.
+    fn more(&mut self) -> bool {
+        let Some(number) = self.next else { return false };
+        let (keys, next) = self.fpm.told.borrow().part(number, |_| true);
+        self.ready.extend(keys);
+        self.next = next;
+        true
+    }
 }
 
 impl Iterator for Rows {
@@ -162,18 +182,13 @@ impl Iterator for Rows {
                     installed: entry.installed,
                 });
             }
-            if self.ended {
+            if !self.more() {
                 return None;
             }
-            let (keys, last) = self.fpm.told.borrow().after(self.from, AT_ONCE, |_| true);
-            self.ready = keys.into();
-            self.ended = last.is_none();
-            self.from = last;
         }
     }
 }
 
 fn routes(control: &Control, _: &Args) -> Result<Output, CliError> {
-    let rows = Rows { fpm: fpm(control)?, from: None, ready: VecDeque::new(), ended: false };
-    Ok(Output::rows("", rows))
+    Ok(Output::rows("", Rows::new(fpm(control)?)))
 }

@@ -9,12 +9,12 @@ use shoal_fib::{Family, Fib, FibIndex, Source};
 use shoal_graph::clock::Time;
 use shoal_graph::counter::Simple;
 use shoal_graph::process::{Receiver, Sender, channel};
-use shoal_interface::Resolved;
 use shoal_lcp::{DaemonAddress as Listen, Lcp, ListenError as FpmError, accept, table_of};
 use shoal_module::{Control, InitError};
 use shoal_wire::IpPrefix;
 
-use crate::netlink::{FpmMessage, Route, RouteExit, answer, read};
+use crate::batch::Batch;
+use crate::netlink::{FpmMessage, Route, answer, read};
 use crate::server::Zebra;
 use crate::table::{AnnouncedRoutes, Key};
 use crate::{sweep, wrap};
@@ -187,6 +187,10 @@ impl Fpm {
         self.control.upgrade()
     }
 
+    pub(crate) fn fib(&self) -> &Fib {
+        &self.fib
+    }
+
     pub(crate) fn lcp(&self) -> &Rc<Lcp> {
         &self.lcp
     }
@@ -285,11 +289,23 @@ impl Fpm {
         }
     }
 
-    /// Does what a message of a connection says; puts what zebra is to be answered behind `out`. `renewed` are the prefixes that the
-    /// same frame gives a new route: they are not without one meanwhile.
-    pub(crate) fn hear(&self, message: &[u8], generation: u64, renewed: &[Key], out: &mut Vec<u8>) {
-        match read(message) {
-            FpmMessage::Route(route) => self.hear_route(message, &route, generation, out),
+    /// Does what a message of a connection says, or has it wait in the batch; puts what zebra is to be answered behind `out`. `renewed`
+    /// are the prefixes that the same frame gives a new route: they are not without one meanwhile.
+    pub(crate) fn hear<'m>(
+        &self,
+        message: &'m [u8],
+        generation: u64,
+        renewed: &[Key],
+        batch: &mut Batch<'m>,
+        out: &mut Vec<u8>,
+    ) {
+        let said = read(message);
+        if let FpmMessage::Route(route) = said {
+            return self.hear_route(message, &route, generation, batch, out);
+        }
+        // Whatever else it is, it comes behind the routes before it.
+        self.settle(batch, generation, out);
+        match said {
             FpmMessage::NoRoute { table, prefix } => {
                 Counts::one(&self.counts.removals);
                 let key = (table, prefix);
@@ -305,37 +321,40 @@ impl Fpm {
                 }
             }
             FpmMessage::NoNextHop(id) => self.told.borrow_mut().remove_next_hop(id),
-            FpmMessage::Other => {}
+            FpmMessage::Route(_) | FpmMessage::Other => {}
             FpmMessage::Malformed => Counts::one(&self.counts.malformed),
         }
     }
 
-    fn hear_route(&self, message: &[u8], route: &Route, generation: u64, out: &mut Vec<u8>) {
+    fn hear_route<'m>(
+        &self,
+        message: &'m [u8],
+        route: &Route,
+        generation: u64,
+        batch: &mut Batch<'m>,
+        out: &mut Vec<u8>,
+    ) {
         Counts::one(&self.counts.routes);
         if route.protocol == KERNEL || route.table == LOCAL || is_of_links(&route.prefix) {
             return;
         }
-        let Some(way) = route.way.clone() else {
+        let Some(way) = &route.way else {
+            self.settle(batch, generation, out);
             // There is no such kind of route here; one that was there before is replaced by it.
             self.forget(&(route.table, route.prefix));
             return self.tell(message, false, out);
         };
-        if self.told.borrow().routes() >= MOST_ROUTES {
+        if self.told.borrow().routes() + batch.len() >= MOST_ROUTES {
+            self.settle(batch, generation, out);
             return self.tell(message, false, out);
         }
-        let key = self.told.borrow_mut().put(route, way, generation);
-        match self.decide(&key) {
-            Outcome::Installed => self.tell(message, true, out),
-            Outcome::Failed => self.tell(message, false, out),
-            Outcome::Waits => {
-                if let Some(entry) = self.told.borrow_mut().get_mut(&key) {
-                    entry.unanswered = Some(message.into());
-                }
-            }
+        if !batch.take(route, way, message) {
+            self.settle(batch, generation, out);
+            batch.take(route, way, message);
         }
     }
 
-    fn tell(&self, message: &[u8], installed: bool, out: &mut Vec<u8>) {
+    pub(crate) fn tell(&self, message: &[u8], installed: bool, out: &mut Vec<u8>) {
         if !installed {
             Counts::one(&self.counts.not_installed);
         }
@@ -367,15 +386,20 @@ impl Fpm {
 
     /// Takes a route out of the forwarding table.
     pub(crate) fn withdraw(&self, key: &Key) {
-        if let Ok(index) = self.index_of(key, false)
+        if let Ok(index) = self.index_of(key.0, Family::of(key.1.addr()), false)
             && let Err(e) = self.fib.remove(index, key.1, Source::Fpm)
         {
             tracing::debug!("fpm: route {}: {e}", key.1);
         }
     }
 
-    fn index_of(&self, (table, prefix): &Key, make: bool) -> Result<FibIndex, shoal_fib::FibError> {
-        let (family, id) = (Family::of(prefix.addr()), table_of(*table));
+    pub(crate) fn index_of(
+        &self,
+        table: u32,
+        family: Family,
+        make: bool,
+    ) -> Result<FibIndex, shoal_fib::FibError> {
+        let id = table_of(table);
         match self.fib.index_of(family, id) {
             Err(_) if make => self.fib.add_table(family, id, None),
             found => found,
@@ -395,33 +419,14 @@ impl Fpm {
         if let Some(entry) = self.told.borrow_mut().get_mut(key) {
             entry.installed = now;
         }
-        let installed = self.installed.get() + usize::from(now);
-        self.installed.set(installed.saturating_sub(usize::from(before)));
+        self.count_installed(before, now);
         outcome
     }
 
-    fn install(&self, key: &Key, way: &RouteExit) -> Outcome {
-        let resolved = self.told.borrow().resolve(way);
-        let way = match resolved {
-            Resolved::Known(way) => way,
-            Resolved::Unknown => return Outcome::Failed,
-            Resolved::Missing(id) => {
-                self.told.borrow_mut().wait_for(id);
-                return Outcome::Waits;
-            }
-        };
-        let paths = self.lcp.paths_of(&self.netns(), (Family::of(key.1.addr()), key.0), &way);
-        if paths.is_empty() {
-            return Outcome::Waits;
-        }
-        let done = self.index_of(key, true).and_then(|index| self.fib.add(index, key.1, Source::Fpm, &paths));
-        match done {
-            Ok(()) => Outcome::Installed,
-            Err(e) => {
-                tracing::debug!("fpm: route {} not taken: {e}", key.1);
-                Outcome::Failed
-            }
-        }
+    /// A route was in the forwarding table, or not, and is now, or not.
+    pub(crate) fn count_installed(&self, before: bool, now: bool) {
+        let installed = self.installed.get() + usize::from(now);
+        self.installed.set(installed.saturating_sub(usize::from(before)));
     }
 }
 

@@ -8,11 +8,13 @@
 //! Zebra connects, the router listens on a loopback address. [`Fpm`] is the control plane, and the whole of it.
 #![forbid(unsafe_code)]
 
+mod batch;
 pub mod cli;
 mod control;
 mod frame;
 mod lines;
 mod netlink;
+mod pieces;
 mod running;
 mod server;
 mod sweep;

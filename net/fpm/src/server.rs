@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::TcpStream;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,11 +13,14 @@ use shoal_graph::process::{Processes, Receiver, channel};
 use shoal_lcp::ConnectionTaker;
 use shoal_module::cli::Pace;
 
+use crate::batch::Batch;
 use crate::control::{Counts, Fpm, Peer};
 use crate::netlink::{FpmMessage, Messages, read};
 use crate::table::Key;
 use crate::{Frames, sweep};
 
+/// Frames that are heard between two questions for the time: some hundred microseconds.
+const AT_ONCE: usize = 128;
 /// Bytes that are read at once.
 const READ: usize = 64 << 10;
 /// Answers of so many bytes are written at once.
@@ -100,6 +104,7 @@ impl Session {
     async fn run(&mut self, stream: &Async<TcpStream>, processes: &Processes) -> io::Result<()> {
         let (mut reader, mut writer) = (stream, stream);
         let (mut buffer, mut frames, mut out) = (vec![0; READ], Frames::default(), Vec::new());
+        let mut ranges = Vec::with_capacity(AT_ONCE);
         let pace = Pace::default();
         // Answers about routes that waited.
         let (late, later) = channel::<Vec<u8>>(16);
@@ -116,8 +121,14 @@ impl Session {
                 Next::Bytes(n) => {
                     self.heard = processes.clock().now();
                     frames.push(buffer.get(..n).unwrap_or_default());
-                    while let Some(frame) = frames.next_frame().map_err(io::Error::other)? {
-                        self.hear(frames.payload(frame), &mut out);
+                    loop {
+                        ranges.clear();
+                        let wrong = gather(&mut frames, &mut ranges);
+                        self.hear(&frames, &ranges, &mut out);
+                        wrong?;
+                        if ranges.is_empty() {
+                            break;
+                        }
                         if out.len() >= ENOUGH {
                             write(&mut writer, &mut out).await?;
                         }
@@ -132,8 +143,17 @@ impl Session {
         }
     }
 
-    /// Does what a frame says.
-    fn hear(&self, payload: &[u8], out: &mut Vec<u8>) {
+    /// Does what frames say.
+    fn hear(&self, frames: &Frames, ranges: &[Range<usize>], out: &mut Vec<u8>) {
+        let mut batch = Batch::default();
+        for range in ranges {
+            self.hear_frame(frames.payload(range.clone()), &mut batch, out);
+        }
+        self.fpm.settle(&mut batch, self.generation, out);
+    }
+
+    /// Does what a frame says, or has its routes wait in the batch.
+    fn hear_frame<'m>(&self, payload: &'m [u8], batch: &mut Batch<'m>, out: &mut Vec<u8>) {
         Counts::one(&self.fpm.counts.frames);
         // A route that is replaced may come as one that goes and one that comes.
         let mut renewed: Vec<Key> = Vec::new();
@@ -149,7 +169,7 @@ impl Session {
                 .collect();
         }
         for message in messages.by_ref() {
-            self.fpm.hear(message, self.generation, &renewed, out);
+            self.fpm.hear(message, self.generation, &renewed, batch, out);
         }
         if !messages.is_spent() {
             Counts::one(&self.fpm.counts.malformed);
@@ -170,6 +190,17 @@ impl Session {
             processes.spawn_unlisted(sweep::sweep(Rc::clone(&self.fpm), self.generation));
         }
     }
+}
+
+/// Finds the next frames that have come wholly.
+fn gather(frames: &mut Frames, ranges: &mut Vec<Range<usize>>) -> io::Result<()> {
+    while ranges.len() < AT_ONCE {
+        match frames.next_frame().map_err(io::Error::other)? {
+            Some(range) => ranges.push(range),
+            None => break,
+        }
+    }
+    Ok(())
 }
 
 /// Prefixes of one frame that are looked up when one of them goes: zebra sends two messages.

@@ -18,17 +18,17 @@ pub(crate) async fn look_again(fpm: Rc<Fpm>, bell: Receiver<()>) {
     while bell.recv().await.is_ok() {
         let changed = fpm.told.borrow_mut().take_changed();
         let Some(changed) = changed else { continue };
-        let (mut from, mut out) = (None, Vec::new());
-        loop {
-            let (keys, last) = fpm.told.borrow().after(from, AT_ONCE, |entry| changed.concerns(entry));
-            for key in keys {
-                fpm.decide_again(&key, &mut out);
+        let (mut next, mut out) = (Some(0), Vec::new());
+        while let Some(number) = next {
+            let keys;
+            (keys, next) = fpm.told.borrow().part(number, |entry| changed.concerns(entry));
+            for some in keys.chunks(AT_ONCE) {
+                for key in some {
+                    fpm.decide_again(key, &mut out);
+                }
+                fpm.send_late(&mut out).await;
+                pace.give_way().await;
             }
-            fpm.send_late(&mut out).await;
-            if last.is_none() {
-                break;
-            }
-            from = last;
             pace.give_way().await;
         }
     }
@@ -44,18 +44,21 @@ pub(crate) async fn sweep(fpm: Rc<Fpm>, generation: u64) {
         );
         return;
     }
-    let (pace, mut from, mut gone) = (Pace::default(), None, 0);
-    loop {
-        let (keys, last) = fpm.told.borrow().after(from, AT_ONCE, |entry| entry.generation < generation);
-        for key in keys {
-            fpm.forget(&key);
-            Counts::one(&fpm.counts.swept);
-            gone += 1;
+    let (pace, mut next, mut gone) = (Pace::default(), Some(0), 0);
+    while let Some(number) = next {
+        let keys;
+        (keys, next) = fpm.told.borrow().part(number, |entry| entry.generation < generation);
+        for some in keys.chunks(AT_ONCE) {
+            for key in some {
+                // It may have been announced again while others had their turn.
+                if fpm.told.borrow().get(key).is_some_and(|entry| entry.generation < generation) {
+                    fpm.forget(key);
+                    Counts::one(&fpm.counts.swept);
+                    gone += 1;
+                }
+            }
+            pace.give_way().await;
         }
-        if last.is_none() {
-            break;
-        }
-        from = last;
         pace.give_way().await;
     }
     fpm.told.borrow_mut().sweep_next_hops(generation);
@@ -66,19 +69,18 @@ pub(crate) async fn sweep(fpm: Rc<Fpm>, generation: u64) {
 
 /// Withdraws all announced routes.
 pub(crate) async fn withdraw(fpm: Rc<Fpm>, all: AnnouncedRoutes) {
-    let (pace, mut from) = (Pace::default(), None);
-    loop {
-        let (keys, last) = all.after(from, AT_ONCE, |entry| entry.installed);
-        for key in keys {
-            // One that has been announced again meanwhile is another one's.
-            if fpm.told.borrow().get(&key).is_none_or(|now| !now.installed) {
-                fpm.withdraw(&key);
+    let (pace, mut next) = (Pace::default(), Some(0));
+    while let Some(number) = next {
+        let keys;
+        (keys, next) = all.part(number, |entry| entry.installed);
+        for some in keys.chunks(AT_ONCE) {
+            for key in some {
+                // One that has been announced again meanwhile is another one's.
+                if fpm.told.borrow().get(key).is_none_or(|now| !now.installed) {
+                    fpm.withdraw(key);
+                }
             }
+            pace.give_way().await;
         }
-        if last.is_none() {
-            return;
-        }
-        from = last;
-        pace.give_way().await;
     }
 }

@@ -1,13 +1,13 @@
 //! What zebra has announced: next hops, groups of them, routes, and which of these are not announced again after it
 //! came back.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Bound;
+use std::collections::{BTreeSet, HashMap};
 
 use shoal_interface::{HostNextHop, HostNextHops, Resolved};
 use shoal_wire::IpPrefix;
 
-use crate::netlink::{Route, RouteExit};
+use crate::netlink::RouteExit;
+use crate::pieces::Pieces;
 
 /// A prefix in a table of the kernel.
 pub type Key = (u32, IpPrefix);
@@ -28,7 +28,7 @@ pub struct Entry {
 /// All of it.
 #[derive(Default)]
 pub struct AnnouncedRoutes {
-    routes: BTreeMap<Key, Entry>,
+    routes: Pieces,
     next_hops: HostNextHops,
     /// The connection that told a next hop last.
     next_hop_told_by: HashMap<u32, u64>,
@@ -51,12 +51,9 @@ impl AnnouncedRoutes {
         self.next_hops.len()
     }
 
-    /// Takes a route, instead of the one before it to its prefix.
-    pub fn put(&mut self, route: &Route, way: RouteExit, generation: u64) -> Key {
-        let key = (route.table, route.prefix);
-        let installed = self.routes.get(&key).is_some_and(|before| before.installed);
-        self.routes.insert(key, Entry { way, generation, installed, unanswered: None });
-        key
+    /// Takes a route, instead of the one before it to its prefix, which is returned.
+    pub fn put(&mut self, key: Key, entry: Entry) -> Option<Entry> {
+        self.routes.insert(key, entry)
     }
 
     /// A route is gone; whether there was one.
@@ -118,22 +115,10 @@ impl AnnouncedRoutes {
         (all || !ids.is_empty()).then_some(Changed { ids, all })
     }
 
-    /// Up to `most` routes behind one, of those that need another look, and where to go on; `None` at the end.
-    pub fn after(
-        &self,
-        from: Option<Key>,
-        most: usize,
-        wanted: impl Fn(&Entry) -> bool,
-    ) -> (Vec<Key>, Option<Key>) {
-        let start = from.map_or(Bound::Unbounded, Bound::Excluded);
-        let (mut found, mut last) = (Vec::new(), None);
-        for (key, entry) in self.routes.range((start, Bound::Unbounded)).take(most) {
-            last = Some(*key);
-            if wanted(entry) {
-                found.push(*key);
-            }
-        }
-        (found, last)
+    /// Routes of a part of the table that need another look, and the part to go on with; `None` at the end.
+    pub fn part(&self, number: usize, wanted: impl Fn(&Entry) -> bool) -> (Vec<Key>, Option<usize>) {
+        let Some(part) = self.routes.piece(number) else { return (Vec::new(), None) };
+        (part.filter(|(_, entry)| wanted(entry)).map(|(key, _)| *key).collect(), Some(number + 1))
     }
 
     /// How many routes a connection has announced.

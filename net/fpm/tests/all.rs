@@ -284,6 +284,45 @@ fn routes_are_in_the_forwarding_table_and_zebra_is_told_so() {
 }
 
 #[test]
+fn of_many_frames_that_come_together_each_counts_in_its_order() {
+    let mut bed = bed();
+    let mut zebra = bed.connect();
+    let (a, b) = ([oif(7), gateway("10.0.0.7")], [id(1)]);
+    let prefix = |n: usize| format!("198.18.{}.{}/32", n / 256, n % 256);
+    let mut all = Vec::new();
+    // Three ways, one of which is not known yet, and now and then a route that is none, goes, or comes once more another way.
+    for n in 0..600 {
+        let way = if n % 100 < 40 { &a[..] } else { &b[..] };
+        all.push(new_route(&prefix(n), way));
+        match n {
+            100 => all.push(next_hop(1, &[nh_oif(7), nh_gateway("10.0.0.8")])),
+            200 => all.push(new_route("198.18.0.3/32", &[blackhole()])),
+            300 => all.push(new_route("198.18.0.4/32", &b)),
+            400 => all.push(del_route("198.18.0.5/32")),
+            410 => all.push(new_route("198.18.0.6/32", &a)),
+            _ => {}
+        }
+    }
+    let stream: Vec<u8> = all.iter().flat_map(|message| frame(std::slice::from_ref(message))).collect();
+    zebra.write_all(&stream).unwrap();
+    let answers = bed.answers(&mut zebra, 603);
+    bed.until(|bed| bed.fpm.state().installed == 598);
+    assert_eq!(bed.fpm.state().routes, 598);
+    let refused: Vec<String> = answers.iter().filter(|a| !a.1).map(|a| a.0.to_string()).collect();
+    assert_eq!(refused, ["198.18.0.3/32"]);
+    // Those that waited are answered when their next hop comes, all others in the order in which they came.
+    let third: Vec<String> =
+        answers.iter().map(|a| a.0.to_string()).filter(|p| p.starts_with("198.18.2.")).collect();
+    assert_eq!(third, (512..600).map(prefix).collect::<Vec<_>>());
+    for n in (0..600).filter(|n| ![3, 4, 5].contains(n)) {
+        let next_hop = if n % 100 < 40 { "10.0.0.7" } else { "10.0.0.8" };
+        assert!(bed.has(&prefix(n), &[bed.via(next_hop)]), "{n}");
+    }
+    assert!(bed.has("198.18.0.4/32", &[bed.via("10.0.0.8")]));
+    assert!(!bed.has("198.18.0.3/32", &[]) && !bed.has("198.18.0.5/32", &[]));
+}
+
+#[test]
 fn a_group_that_changes_changes_its_routes_and_what_is_missing_is_waited_for() {
     let mut bed = bed();
     let mut zebra = bed.connect();
