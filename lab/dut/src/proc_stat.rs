@@ -23,6 +23,11 @@ pub(crate) fn process_time(pid: u32) -> Option<u64> {
     time_of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
+/// CPU time of a process's first thread.
+pub(crate) fn main_thread_time(pid: u32) -> Option<u64> {
+    time_of(&fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()?)
+}
+
 /// Time that these processors have spent in soft interrupts, in microseconds: a kernel's forwarding.
 pub(crate) fn softirq_time(cores: &[usize]) -> Option<u64> {
     softirq_of(&fs::read_to_string("/proc/stat").ok()?, cores)

@@ -48,11 +48,7 @@ impl Adapter for Shoal {
     }
 
     fn version(&self, settings: &Settings) -> String {
-        let Ok((daemon, _)) = programs(settings) else { return "shoal".to_owned() };
-        let said = Line::words("").arg(daemon.to_string_lossy()).arg("--version").run().unwrap_or_default();
-        // Who built it and where says nothing of what it is.
-        let line = said.lines().next().unwrap_or("shoal");
-        line.split(" built by").next().unwrap_or(line).trim().to_owned()
+        version(settings)
     }
 
     fn launch(&self, ground: &mut Ground) -> Result<(), SetupError> {
@@ -129,9 +125,18 @@ impl Adapter for Shoal {
     }
 }
 
+/// What the daemon says of itself.
+pub(crate) fn version(settings: &Settings) -> String {
+    let Ok((daemon, _)) = programs(settings) else { return "shoal".to_owned() };
+    let said = Line::words("").arg(daemon.to_string_lossy()).arg("--version").run().unwrap_or_default();
+    // Who built it and where says nothing of what it is.
+    let line = said.lines().next().unwrap_or("shoal");
+    line.split(" built by").next().unwrap_or(line).trim().to_owned()
+}
+
 /// Daemon and client: where the settings say, beside this executable, in `target/release` of a checkout around it, in
 /// `PATH`; the client lies beside the daemon.
-fn programs(settings: &Settings) -> Result<(PathBuf, PathBuf), String> {
+pub(crate) fn programs(settings: &Settings) -> Result<(PathBuf, PathBuf), String> {
     let daemon = match &settings.shoal {
         Some(path) if can_run(path) => Some(path.clone()),
         Some(path) => return Err(format!("{} is no program: build it by `make build`", path.display())),

@@ -15,6 +15,7 @@
 //!   tuples; `looks` is what the tester knows of its own lateness.
 //! - [`Transport`] is a port: memif, AF_PACKET, AF_XDP, TAP, DPDK by the router's plugin, or synthetic. Rings are the
 //!   drivers' own; parsing and checksums are not the router's.
+//! - [`probe()`] sends to many addresses in turn for as long as it takes, while a device learns to reach them.
 //! - [`Accounted`] is a tester that knows who had the processors during each trial.
 //! - [`Clock`] is the processor's counter, checked against the kernel, or simulated time.
 #![forbid(unsafe_code)]
@@ -29,6 +30,7 @@ mod jitter;
 mod loop_times;
 mod meter;
 mod port;
+mod probes;
 mod processors;
 mod reception;
 mod run;
@@ -47,8 +49,9 @@ pub use error::EngineError;
 pub use port::{
     DpdkError, DpdkPlugin, DpdkPort, DpdkSettings, Drops, Flushed, InterfaceError, MEMIF_RING, MemifEnd,
     MemifError, MemifPort, PacketPort, PortError, Received, TapPort, Transport, XdpPort, dpdk_plugin,
-    dpdk_settings,
+    dpdk_settings, run_in,
 };
+pub use probes::{Next, Probes, probe};
 pub use processors::{Accounted, Look, Whose};
 pub use self_test::{Ceiling, SelfTest, self_test};
 pub use synthetic::{

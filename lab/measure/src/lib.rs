@@ -32,6 +32,7 @@ mod assertion;
 mod back_to_back;
 mod broadcast;
 mod case;
+pub mod convergence;
 mod delay_variation;
 mod error;
 mod estimate;

@@ -15,6 +15,7 @@ mod nearest;
 mod outcome;
 mod processors;
 mod rate;
+mod reach;
 mod record;
 mod scenario;
 mod stream;
@@ -27,6 +28,7 @@ pub use nearest::{distance, nearest};
 pub use outcome::{Counts, Delays, Gap, Lateness, Learnt, Outcome, Sample, Stall, StreamOutcome, Tally};
 pub use processors::{CoreUse, MOST_STOLEN, MOST_TAKEN, OtherProcess, Processors};
 pub use rate::{Layer, Link, PER_FRAME_ON_WIRE, Rate};
+pub use reach::Observation;
 pub use record::{SummaryRow, TrialLine};
 pub use scenario::{Addresses, Family, Forwarding, Nat, Scenario, SideAddresses};
 pub use stream::{

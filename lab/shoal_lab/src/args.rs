@@ -162,9 +162,30 @@ pub struct Run {
     /// Scenarios of `replay`, several with commas: `ip4-1m`, `ip4-ecmp16`; `docs/bench.md` has all.
     #[arg(long, value_delimiter = ',')]
     pub scenario: Vec<String>,
+    /// For `convergence`: the table, and who brings it.
+    #[command(flatten)]
+    pub tables: Tables,
     /// For `replay` and `revisions`: what to compare with.
     #[command(flatten)]
     pub bases: Bases,
+}
+
+/// The table of `convergence`, and who brings it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub struct Tables {
+    /// IPv4 prefixes that the peer announces; 10,000 if no table is asked for.
+    #[arg(long, value_name = "PREFIXES", value_parser = count)]
+    pub routes4: Option<u64>,
+    /// IPv6 prefixes that the peer announces; 2,000 if no table is asked for.
+    #[arg(long, value_name = "PREFIXES", value_parser = count)]
+    pub routes6: Option<u64>,
+    /// Who brings routes, several with commas: frr, frr-fpm, bird; netlink (the lab writes them into the kernel), fpm (the lab sends
+    /// them to Shoal).
+    #[arg(long, value_delimiter = ',', value_name = "DAEMONS")]
+    pub daemon: Vec<String>,
+    /// What happens, several with commas: announce (always), failure (of a link that half of the packets take), withdraw.
+    #[arg(long, value_delimiter = ',', value_name = "PHASES")]
+    pub phase: Vec<String>,
 }
 
 /// A suite.

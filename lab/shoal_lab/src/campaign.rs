@@ -97,6 +97,9 @@ impl Campaign {
         self_tested: &mut Vec<(&'c String, &'c str, String, &'c str)>,
     ) -> Estimate {
         let conduct = &self.conduct;
+        if let Some(wanted) = &case.convergence {
+            return wanted.estimate();
+        }
         if let Some(replay) = &case.replay {
             return replay.estimate(1 + u32::from(case.base.is_some()));
         }
@@ -207,9 +210,10 @@ impl Campaign {
             until_here = until_here + estimate;
             let promised = until_here.promise();
             under_way.promise = Some(Promise { until: began + promised, promised });
-            let what = match case.replay {
-                Some(_) => format!("{}, in one process", case.dut),
-                None => format!(
+            let what = match (&case.replay, &case.convergence) {
+                (Some(_), _) => format!("{}, in one process", case.dut),
+                (None, Some(wanted)) => format!("{}, {}", case.dut, wanted.variant()),
+                (None, None) => format!(
                     "{}, ip{} {} {}",
                     case.dut,
                     case.ip.name(),
@@ -274,4 +278,15 @@ pub fn pin(settings: &Settings) {
         let _ = sched_setaffinity(Pid::from_raw(0), &set);
     }
     let _ = rustix::process::setpriority_process(None, -20);
+}
+
+/// The same thread, and those that it starts from now on, may use all processors again.
+pub fn unpin() {
+    use nix::sched::{CpuSet, sched_setaffinity};
+    use nix::unistd::Pid;
+    let mut set = CpuSet::new();
+    for core in 0..CpuSet::count() {
+        let _ = set.set(core);
+    }
+    let _ = sched_setaffinity(Pid::from_raw(0), &set);
 }

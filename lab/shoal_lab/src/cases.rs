@@ -9,6 +9,7 @@ use shoal_lab_plan::{SMALLEST, Verify};
 use thiserror::Error;
 
 use crate::args::Common;
+use crate::convergence;
 use crate::profile::Profile;
 use crate::replay::Replay;
 use crate::settings::Settings;
@@ -112,6 +113,9 @@ pub struct Case {
     /// What is replayed, of the test of this name.
     #[serde(default)]
     pub replay: Option<Replay>,
+    /// What converges, of the test of this name.
+    #[serde(default)]
+    pub convergence: Option<convergence::Wanted>,
     /// A program of another build to compare with, for tests that compare: the router, or that of replays.
     #[serde(default)]
     pub base: Option<PathBuf>,
@@ -243,6 +247,7 @@ pub fn expand(test: &str, common: &Common, defaults: &Defaults<'_>) -> Result<Ve
                                     percent,
                                     profile: None,
                                     replay: None,
+                                    convergence: None,
                                     base: None,
                                 });
                             }

@@ -21,7 +21,7 @@ pub struct Entry {
 }
 
 /// All tests, in the order in which one would read about them.
-pub const ENTRIES: [Entry; 27] = [
+pub const ENTRIES: [Entry; 28] = [
     entry("throughput", "highest rate without loss (RFC 2544 26.1)", false),
     entry("loss", "loss at each offered rate (RFC 2544 26.3)", false),
     entry("latency", "typical and worst delay (RFC 8219 7.2)", true),
@@ -48,6 +48,11 @@ pub const ENTRIES: [Entry; 27] = [
     entry("broadcast", "throughput and delay of broadcast frames through a bridge (RFC 2889 5.10)", false),
     entry("gates", "is every frame right, of all sizes and both families", false),
     entry("replay", "clocks and instructions a packet, by node, in one process: no ports, no root", false),
+    entry(
+        "convergence",
+        "time until packets to all prefixes of a table get through, with FRR and BIRD",
+        false,
+    ),
     entry("revisions", "what arrives at the highest load, in turns with another build (--base)", false),
 ];
 
@@ -81,7 +86,7 @@ pub struct Known {
 }
 
 /// The test of a case; none for those that need the device itself (`reset`, tables), two of them (`revisions`), no single traffic
-/// (`gates`) or no tester (`replay`).
+/// (`gates`) or no tester (`replay`), routing daemons (`convergence`).
 pub fn make(case: &Case, conduct: &TrialProcedure, known: Known) -> Option<Box<dyn Test>> {
     let quick = conduct.duration < Duration::from_mins(1);
     Some(match case.test.as_str() {
@@ -160,7 +165,7 @@ mod tests {
             let made = make(&cases[0], &conduct, known);
             assert_eq!(
                 made.is_none(),
-                ["reset", "gates", "replay", "revisions"].contains(&entry.name)
+                ["reset", "gates", "replay", "revisions", "convergence"].contains(&entry.name)
                     || nat::is_nat(entry.name)
                     || switching::is_learning(entry.name),
                 "{}",

@@ -14,6 +14,7 @@ use crate::bases::{self, Base};
 use crate::campaign::{Campaign, Ended, GUESS, pin, write_page};
 use crate::cases::{BEARABLE, Case, CaseError, Defaults, Direction, Frames, Ip, budget, conduct, expand};
 use crate::catalogue;
+use crate::convergence;
 use crate::doctor;
 use crate::dry_run;
 use crate::energy;
@@ -138,6 +139,12 @@ impl Lab {
             Ok(entry) => entry,
             Err(error) => return usage(&error),
         };
+        if entry.name == convergence::TEST {
+            return self.convergence(run);
+        }
+        if convergence::is_asked(&run.tables) {
+            return usage(&"--routes4, --routes6, --daemon and --phase are for convergence");
+        }
         if entry.name == replay::TEST {
             return self.replay(run);
         }
@@ -226,6 +233,14 @@ impl Lab {
         let case = Replay::new(&run.common, &run.scenario).map(|replay| replay.case(base.replay));
         match case.and_then(|c| Ok((c, conduct(&run.common, &self.settings)?))) {
             Ok((case, conduct)) => self.measure(&run.common, vec![case], conduct, replay::TEST),
+            Err(error) => usage(&error),
+        }
+    }
+
+    /// Routing daemons, tables and frames to them.
+    fn convergence(&self, run: &Run) -> Exit {
+        match convergence::cases(run).and_then(|c| Ok((c, conduct(&run.common, &self.settings)?))) {
+            Ok((cases, conduct)) => self.measure(&run.common, cases, conduct, convergence::TEST),
             Err(error) => usage(&error),
         }
     }
@@ -373,6 +388,7 @@ impl Lab {
                     percent: None,
                     profile: None,
                     replay: None,
+                    convergence: None,
                     base: None,
                 };
                 number += 1;

@@ -4,6 +4,7 @@ use shoal_lab_measure::{Estimate, Offer, Traffic, spoken};
 
 use crate::campaign::Campaign;
 use crate::cases::Case;
+use crate::convergence;
 use crate::replay;
 use crate::switching;
 use crate::test_bed::{dut_settings, scenario};
@@ -20,7 +21,10 @@ pub fn print(campaign: &Campaign, estimate: Estimate) {
         conduct.when_disturbed.name()
     );
     for (case, number) in campaign.cases.iter().zip(1..) {
-        if case.replay.is_some() {
+        if let Some(wanted) = &case.convergence {
+            say!("\n[{number}] {}: {}, {}", case.test, case.dut, wanted.variant());
+            say_as_is!("{}", convergence::dry_run(case, &campaign.settings));
+        } else if case.replay.is_some() {
             say!("\n[{number}] {}: {} in one process, without a wire", case.test, case.dut);
             say_as_is!("{}", replay::dry_run(case, &campaign.settings.dut.replay));
         } else {

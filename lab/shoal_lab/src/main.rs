@@ -13,6 +13,7 @@ mod campaign;
 mod cases;
 mod catalogue;
 mod commands;
+mod convergence;
 mod doctor;
 mod dry_run;
 mod energy;

@@ -111,6 +111,7 @@ impl Replay {
             percent: None,
             profile: None,
             replay: Some(self),
+            convergence: None,
             base,
         }
     }

@@ -269,6 +269,7 @@ mod tests {
             percent: None,
             profile: None,
             replay: None,
+            convergence: None,
             base: None,
         }
     }

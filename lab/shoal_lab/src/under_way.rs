@@ -14,6 +14,7 @@ use shoal_lab_report::{Check, CheckOutcome, DeviceRecord, Folder, Record};
 use crate::campaign::Campaign;
 use crate::cases::Case;
 use crate::catalogue::{self, Known};
+use crate::convergence;
 use crate::energy::{self as meter, Running};
 use crate::exit::Exit;
 use crate::gates;
@@ -136,6 +137,10 @@ impl UnderWay<'_> {
                 // A device that polls would take a processor from it.
                 self.leave();
                 return replay::run(self, case, folder, view);
+            }
+            convergence::TEST => {
+                self.leave();
+                return convergence::run(self, case, view);
             }
             revisions::TEST => {
                 self.leave();

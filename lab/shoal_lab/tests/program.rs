@@ -88,6 +88,14 @@ fn what_makes_no_sense_is_answered_with_what_would() {
         ("run revisions", 2, "needs another build"),
         ("suite quick --base /bin/sh", 2, "suite quick compares no builds"),
         ("suite ci --base /nowhere/shoal", 2, "/nowhere/shoal is no program"),
+        ("run convergence --daemon quagga", 2, "these are frr, frr-fpm, bird, netlink, fpm; the nearest is"),
+        ("run convergence --dut ovs", 2, "these are shoal, linux-route, none"),
+        ("run convergence --dut linux-route --daemon fpm", 2, "nothing else here speaks FPM"),
+        ("run convergence --routes4 0", 2, "nothing to announce"),
+        ("run convergence --routes4 many", 2, "is no number"),
+        ("run convergence --phase anounce", 2, "the nearest is announce"),
+        ("run convergence --transport memif", 2, "by af-packet"),
+        ("run throughput --routes6 5", 2, "are for convergence"),
         ("list everything", 2, "possible values"),
         ("show /nowhere", 2, "/nowhere"),
         ("resume /nowhere", 2, "/nowhere"),
@@ -278,6 +286,67 @@ fn the_router_passes_the_gates_over_memif() {
         text.contains("ok gates shoal: ip4 64 B bi") && text.contains("ok gates shoal: ip6 1518 B bi"),
         "{text}"
     );
+}
+
+#[test]
+fn a_dry_run_of_convergence_tells_tables_and_phases() {
+    let results = tempfile::tempdir().unwrap();
+    let (code, text) =
+        run(results.path(), "run convergence --routes4 1M --routes6 200k --dry-run --budget 1s");
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("linux-route, bird, 1000000+200000 routes"), "{text}");
+    assert!(text.contains("announce, failure, withdraw; 20000 frames a second to 4000 of them"), "{text}");
+    let (code, text) = run(results.path(), "run convergence --routes4 1M --budget 1s");
+    assert!(code == 2 && text.contains("--yes"), "{code}: {text}");
+}
+
+/// The value of a metric in the results, if it is there.
+fn value(rows: &[serde_json::Value], dut: &str, daemon: &str, metric: &str) -> Option<f64> {
+    let row = rows.iter().find(|row| {
+        row["dut"] == dut && row["metric"] == metric && row["variant"].as_str().unwrap().starts_with(daemon)
+    });
+    row?["values"][0].as_f64()
+}
+
+#[test]
+fn a_small_table_converges_through_the_kernel_and_through_the_router() {
+    const NAME: &str = "a_small_table_converges_through_the_kernel_and_through_the_router";
+    let (true, Some(_)) = (is_root(NAME), router(NAME)) else { return };
+    let bird = ["/usr/sbin/bird", "/usr/bin/bird"].iter().any(|program| Path::new(program).exists());
+    if !bird {
+        println!("SKIP {NAME}: bird is not installed");
+        return;
+    }
+    let results = tempfile::tempdir().unwrap();
+    let arguments = "run convergence --dut shoal,linux-route --daemon bird,netlink,fpm --routes4 600 --routes6 200 --flows 200 \
+                     --rate 1000 --plain --when-disturbed mark --assert last_lost_packet>=0";
+    let child = lab(results.path(), arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    let (code, text) = ended(child.wait_with_output().unwrap());
+    let folder = folder_of(results.path());
+    let record = || std::fs::read_to_string(folder.join("record.json")).unwrap_or_default();
+    assert_eq!(code, 0, "{text}\n{}", record());
+    assert_eq!(left_by(pid), Vec::<String>::new());
+    let summary = std::fs::read_to_string(folder.join("summary.json")).unwrap();
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&summary).unwrap();
+    for (dut, daemon) in [
+        ("shoal", "bird"),
+        ("shoal", "netlink"),
+        ("shoal", "fpm"),
+        ("linux-route", "bird"),
+        ("linux-route", "netlink"),
+    ] {
+        for metric in ["last lost packet", "last packet to a withdrawn prefix"] {
+            assert!(value(&rows, dut, daemon, metric).is_some(), "{dut}, {daemon}: no {metric}: {text}");
+        }
+        let has_failure = value(&rows, dut, daemon, "outage by failure").is_some();
+        assert_eq!(has_failure, daemon == "bird", "{dut}, {daemon}: {text}");
+    }
+    // A route reaches the router by FPM without the kernel.
+    assert_eq!(value(&rows, "shoal", "fpm", "kernel's table, announce"), None, "{text}");
+    assert!(value(&rows, "linux-route", "netlink", "kernel's table, announce").is_some(), "{text}");
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains("% of prefixes reached against seconds since the peer began to announce"));
 }
 
 #[test]

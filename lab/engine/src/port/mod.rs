@@ -21,6 +21,7 @@ pub use dpdk_plugin::{DpdkError, DpdkPlugin, DpdkSettings, dpdk_plugin, dpdk_set
 pub use interface::InterfaceError;
 pub use memif::MemifPort;
 pub use memif_words::{MemifEnd, MemifError, RING_FRAMES as MEMIF_RING};
+pub use namespace::run_in;
 pub use packet::PacketPort;
 pub use tap::TapPort;
 pub use xdp::XdpPort;

@@ -9,7 +9,11 @@ use super::InterfaceError;
 
 /// Runs `open` in the namespace that the file at `namespace` is, on a thread that lives for this call only: a thread that
 /// has entered a namespace is never used for anything else. Sockets stay in the namespace in which they were made.
-pub(crate) fn run_in<T: Send>(
+///
+/// # Errors
+///
+/// The namespace cannot be entered, or what `open` says.
+pub fn run_in<T: Send>(
     namespace: Option<&Path>,
     open: impl FnOnce() -> Result<T, InterfaceError> + Send,
 ) -> Result<T, InterfaceError> {

@@ -1,5 +1,7 @@
 //! Results that are curves: loss against offered load, sweeps, NAT.
 
+use std::collections::HashSet;
+
 use shoal_lab_plan::SummaryRow;
 
 use super::figure::{Figure, section as wrap};
@@ -7,6 +9,9 @@ use super::table::{Cell, Table};
 use super::view::{Placed, View, circumstances, commands, frame_label, test_title, trust_of};
 use crate::number;
 use crate::plot::{Axis, Lines, Series};
+
+/// Points of a curve that are marked.
+const MOST_MARKED: usize = 40;
 
 /// Curves of all tests but those of NAT.
 pub fn section(view: &View<'_>) -> String {
@@ -65,10 +70,18 @@ fn figure(view: &View<'_>, group: &[Placed<'_>]) -> Option<Figure> {
             name: [view.who(p), p.row.variant.clone()].join(" ").trim().to_owned(),
             colour: view.colour(&p.row.dut),
             dashed: false,
-            marked: true,
+            // So many marks would be a line of their own.
+            marked: p.row.curve.len() <= MOST_MARKED,
             points: p.row.curve.clone(),
         })
         .collect();
+    // A device with several lines has a colour and a mark for each.
+    let devices: HashSet<&str> = group.iter().map(|p| p.row.dut.as_str()).collect();
+    if devices.len() < group.len() && group.iter().all(|p| p.row.test == "convergence") {
+        for (n, series) in series.iter_mut().enumerate() {
+            series.colour = Some(n);
+        }
+    }
     let ys: Vec<f64> = points().map(|p| p.1).collect();
     if is_load {
         let most = xs.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);

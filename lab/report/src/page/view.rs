@@ -167,6 +167,7 @@ pub fn test_title(test: &str) -> &str {
         "address-capacity" => "Address caching capacity (RFC 2889)",
         "address-learning-rate" => "Address learning rate (RFC 2889)",
         "broadcast" => "Broadcast frames (RFC 2889)",
+        "convergence" => "Convergence",
         other => other,
     }
 }
