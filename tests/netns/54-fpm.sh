@@ -4,12 +4,9 @@
 # back under traffic. FRR 8.4 does not read what it is answered, so that is shown by the crate's own tests.
 . "$(dirname "$0")/lib.sh"
 need ping bird birdc
-zebra=/usr/lib/frr/zebra bgpd=/usr/lib/frr/bgpd
-[ -x "$zebra" ] && [ -x "$bgpd" ] || skip "FRR is not installed (frr)"
+need_frr bgpd
 begin
-for host in "$A" "$B"; do
-  ip netns exec "$host" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 || skip "the kernel has no IPv6"
-done
+with_ip6 "$A" "$B"
 ip -n "$A" addr add 2001:db8:1::2/64 dev eth0 nodad
 ip -n "$B" addr add 2001:db8:2::2/64 dev eth0 nodad
 ip -n "$A" -6 route add default via 2001:db8:1::1
@@ -52,21 +49,9 @@ router bgp 65000
   neighbor 2001:db8:2::2 activate
  exit-address-family
 CONF
-# FRR gives up root, and its user must reach its files.
-chmod 711 "$work"
-chown -R frr:frr "$work/frr" || skip "there is no user frr"
-with=(--vty_socket "$work/frr" -z "$work/frr/zserv.api")
-start_frr() {
-  ip netns exec "$L" "$zebra" "${with[@]}" -i "$work/frr/zebra.pid" -f "$work/frr/zebra.conf" -M dplane_fpm_nl \
-    --log "file:$work/frr/zebra.log" >>"$work/frr/zebra.out" 2>&1 &
-  disown
-  await 10 test -S "$work/frr/zserv.api" || fail "zebra does not start: $(tail -n 3 "$work/frr/zebra.out" "$work/frr/zebra.log" 2>&1)"
-  ip netns exec "$L" "$bgpd" "${with[@]}" -i "$work/frr/bgpd.pid" -f "$work/frr/bgpd.conf" --log "file:$work/frr/bgpd.log" \
-    >>"$work/frr/bgpd.out" 2>&1 &
-  disown
-}
-# start_bird NAMESPACE HOST AS NET ROUTES ROUTES6: BIRD with a session to FRR in each family, in 10.0.NET.0/24 and 2001:db8:NET::/64.
-start_bird() {
+frr_options[zebra]="-M dplane_fpm_nl"
+# bird_to_frr NAMESPACE HOST AS NET ROUTES ROUTES6: BIRD with a session to FRR in each family, in 10.0.NET.0/24 and 2001:db8:NET::/64.
+bird_to_frr() {
   cat >"$work/$2.conf" <<CONF
 router id 10.0.$4.2;
 protocol device { }
@@ -88,20 +73,12 @@ protocol bgp from frr {
   ipv6 { import all; export where source = RTS_STATIC; };
 }
 CONF
-  ip netns exec "$1" bird -f -c "$work/$2.conf" -s "$work/$2.ctl" -P "$work/$2.pid" >"$work/$2.log" 2>&1 &
-  disown
+  start_bird "$1" "$2"
 }
-# Zebra that starts while Linux still asks whether a link-local address is free never learns that it is.
-usable() {
-  local image
-  for image in e0 e1; do
-    ip -n "$L" -6 addr show dev "$image" scope link | grep fe80 | grep -qv tentative || return 1
-  done
-}
-await 10 usable || fail "no link-local addresses: $(ip -n "$L" -6 addr)"
-start_frr
-start_bird "$A" a 65001 1 'route 198.51.100.0/24 blackhole;' 'route 2001:db8:51::/48 blackhole;'
-start_bird "$B" b 65002 2 '' ''
+await 10 usable "$L" e0 e1 || fail "no link-local addresses: $(ip -n "$L" -6 addr)"
+start_frr "$L" frr bgpd
+bird_to_frr "$A" a 65001 1 'route 198.51.100.0/24 blackhole;' 'route 2001:db8:51::/48 blackhole;'
+bird_to_frr "$B" b 65002 2 '' ''
 
 await 20 says 'zebra is connected' ctl show fpm || fail "zebra does not connect: $(tail -n 5 "$work/frr/zebra.log"); $(ctl show fpm)"
 learnt() {
@@ -123,11 +100,10 @@ await 20 once || fail "the route is there twice: $(ctl show ip fib 198.51.100.0/
 # FRR dies: what it told stays. It comes back, tells it again, and no packet is lost meanwhile.
 PATIENCE=120 in_b ping -i 0.05 -w 60 198.51.100.1 >"$work/ping" 2>&1 &
 sleep 1
-kill -9 "$(cat "$work/frr/zebra.pid")" "$(cat "$work/frr/bgpd.pid")"
+end_frr frr -9
 await 5 says 'zebra is not connected' ctl show fpm || fail "the dead zebra is connected: $(ctl show fpm)"
 says 'installed 2' ctl show fpm || fail "routes of the dead zebra: $(ctl show fpm)"
-rm -f "$work/frr/zserv.api"
-start_frr
+start_frr "$L" frr bgpd
 await 20 says 'zebra is connected.*connection 2' ctl show fpm || fail "zebra does not come back: $(ctl show fpm)"
 back() { says 'connection 2$' ctl show fpm routes; }
 await 30 back || fail "routes are not told again: $(ctl show fpm routes)"

@@ -5,15 +5,9 @@
 # LIMIT=300
 . "$(dirname "$0")/lib.sh"
 need ping bird birdc vtysh
-frr=/usr/lib/frr
-for daemon in zebra ospfd ospf6d isisd bfdd bgpd; do
-  [ -x "$frr/$daemon" ] || skip "FRR is not installed (frr)"
-done
+need_frr ospfd ospf6d isisd bfdd bgpd
 begin
-for host in "$A" "$B"; do
-  ip netns exec "$host" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 net.ipv6.conf.lo.disable_ipv6=0 ||
-    skip "the kernel has no IPv6"
-done
+with_ip6 "$A" "$B"
 ip -n "$A" addr add 2001:db8:1::2/64 dev eth0 nodad
 ip -n "$B" addr add 2001:db8:2::2/64 dev eth0 nodad
 # What host a announces by OSPF ends in .1 of net 100, by IS-IS in net 101; host b announces net 102.
@@ -32,31 +26,13 @@ for port in va:e0:1 vb:e1:2; do
   expect "address" ctl set interface ip address "host-$cable" "2001:db8:$net::1/64"
 done
 
-# FRR gives up root, and its user must reach its files.
-chmod 711 "$work"
 # Zebra that starts again keeps its routes for so long.
-declare -A kept=([zebra]="-K 30")
-# start_frr NAMESPACE FOLDER DAEMON...: zebra and daemons with FOLDER/DAEMON.conf.
-start_frr() {
-  local ns=$1 folder=$work/$2 daemon
-  shift 2
-  chown -R frr:frr "$folder" || skip "there is no user frr"
-  rm -f "$folder"/*.vty "$folder/zserv.api"
-  for daemon in zebra "$@"; do
-    ip netns exec "$ns" "$frr/$daemon" ${kept[$daemon]:-} --vty_socket "$folder" -z "$folder/zserv.api" -i "$folder/$daemon.pid" \
-      -f "$folder/$daemon.conf" --log "file:$folder/$daemon.log" >>"$folder/$daemon.out" 2>&1 &
-    disown
-    [ "$daemon" != zebra ] || await 10 test -S "$folder/zserv.api" || fail "zebra does not start: $(tail -n 3 "$folder"/zebra.*)"
-  done
-}
-# vty FOLDER COMMAND: asks FRR.
-vty() { timeout 10 vtysh --vty_socket "$work/$1" -c "$2" 2>&1; }
+frr_options[zebra]="-K 30"
 # ospf FOLDER ROUTER IMAGE... : FRR's files for OSPF of both families on these interfaces.
 ospf() {
   local folder=$work/$1 id=$2 image
   shift 2
   mkdir "$folder"
-  echo "hostname zebra" >"$folder/zebra.conf"
   : >"$folder/bfdd.conf"
   {
     for image in "$@"; do
@@ -81,36 +57,10 @@ ospf frr-l 10.0.0.1 e0 e1
 ospf frr-a 10.0.0.2 eth0
 sed -i '1i interface lo\n ip router isis 1\n ipv6 router isis 1\n isis passive\n!' "$work/frr-a/isisd.conf"
 sed -i '1i interface lo\n ipv6 ospf6 area 0\n!' "$work/frr-a/ospf6d.conf"
-# start_bird NAMESPACE NAME ROUTER PROTOCOLS: BIRD with these protocols beside the kernel's.
-start_bird() {
-  cat >"$work/$2.conf" <<CONF
-router id $3;
-protocol device { scan time 1; }
-protocol kernel { ipv4 { export all; }; }
-protocol kernel { ipv6 { export all; }; }
-$4
-CONF
-  ip netns exec "$1" bird -f -c "$work/$2.conf" -s "$work/$2.ctl" -P "$work/$2.pid" >"$work/$2.log" 2>&1 &
-  disown
-}
-ask_bird() { timeout 10 birdc -s "$work/$1.ctl" "${@:2}" 2>&1; }
-# bird_ospf INTERFACE [PREFIX PREFIX6]: OSPF of both families on an interface, with networks that are announced.
-bird_ospf() {
-  local port="interface \"$1\" { type ptp; hello 1; dead 4; };"
-  echo "protocol ospf v2 { ipv4 { import all; export none; }; area 0 { $port ${2:+stubnet $2;} }; }"
-  echo "protocol ospf v3 { ipv6 { import all; export none; }; area 0 { $port ${3:+stubnet $3;} }; }"
-}
-# Zebra that starts while Linux still asks whether a link-local address is free never learns that it is.
-usable() {
-  local image
-  for image in e0 e1; do
-    ip -n "$L" -6 addr show dev "$image" scope link | grep fe80 | grep -qv tentative || return 1
-  done
-}
-await 10 usable || fail "no link-local addresses: $(ip -n "$L" -6 addr)"
+await 10 usable "$L" e0 e1 || fail "no link-local addresses: $(ip -n "$L" -6 addr)"
 start_frr "$A" frr-a ospfd ospf6d isisd bfdd
 start_frr "$L" frr-l ospfd ospf6d isisd bfdd
-start_bird "$B" b 10.0.0.3 "$(bird_ospf eth0 198.51.102.1/32 2001:db8:a102::1/128)"
+bird_with "$B" b 10.0.0.3 "$(bird_ospf eth0 198.51.102.1/32 2001:db8:a102::1/128)"
 
 # routed PREFIX...: whether the router has these from the kernel.
 routed() {
@@ -148,8 +98,7 @@ await 20 watched || fail "BFD: $(seen); $(ctl show errors)"
 # FRR dies and comes back: what it left in the kernel stays, traffic goes on.
 PATIENCE=120 in_b ping -i 0.05 -w 90 -I 198.51.102.1 198.51.100.1 >"$work/ping" 2>&1 &
 sleep 1
-# shellcheck disable=SC2046
-kill -9 $(cat "$work"/frr-l/*.pid)
+end_frr frr-l -9
 sleep 2
 start_frr "$L" frr-l ospfd ospf6d isisd bfdd
 await 30 watched || fail "BFD after FRR's restart: $(seen)"
@@ -169,8 +118,7 @@ ip -n "$A" addr add 2001:db8:1::2/64 dev eth0 nodad 2>/dev/null
 await 40 routed "${ospf_routes[@]}" || fail "routes after the link's return: $(seen)"
 
 # BIRD takes FRR's place.
-# shellcheck disable=SC2046
-kill $(cat "$work"/frr-l/*.pid)
+end_frr frr-l
 ip netns exec "$A" true && kill "$(cat "$work/b.pid")"
 await 15 gone || fail "FRR leaves its routes: $(ip -n "$L" route)"
 bgp() {
@@ -178,10 +126,10 @@ bgp() {
   echo "ipv4 { import all; export where source ~ [ RTS_DEVICE, RTS_BGP ]; next hop self; };"
   echo "ipv6 { import all; export where source ~ [ RTS_DEVICE, RTS_BGP ]; next hop address $5; }; }"
 }
-start_bird "$L" l 10.0.0.1 "$(bird_ospf e0)
+bird_with "$L" l 10.0.0.1 "$(bird_ospf e0)
 $(bgp 10.0.2.1 65000 10.0.2.2 65002 2001:db8:2::1)
 protocol direct { ipv4; ipv6; interface \"e*\"; }"
-start_bird "$B" b 10.0.0.3 "$(bgp 10.0.2.2 65002 10.0.2.1 65000 2001:db8:2::2)
+bird_with "$B" b 10.0.0.3 "$(bgp 10.0.2.2 65002 10.0.2.1 65000 2001:db8:2::2)
 protocol direct { ipv4; ipv6; interface \"lo\"; }"
 await 40 routed "${ospf_routes[@]}" || fail "BIRD: $(ask_bird l show route); $(ask_bird l show protocols); $(ask_bird l show ospf neighbors)"
 alive

@@ -4,14 +4,9 @@
 # of FRR is killed and comes back. Neighbours never hear a packet of Linux's.
 . "$(dirname "$0")/lib.sh"
 need ping bird birdc vtysh
-frr=/usr/lib/frr
-for daemon in zebra bfdd; do
-  [ -x "$frr/$daemon" ] || skip "FRR is not installed (frr)"
-done
+need_frr bfdd
 begin
-for host in "$A" "$B"; do
-  ip netns exec "$host" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 || skip "the kernel has no IPv6"
-done
+with_ip6 "$A" "$B"
 ip -n "$A" addr add 2001:db8:1::2/64 dev eth0 nodad
 beside
 expect "lcp-sync" ctl lcp lcp-sync on
@@ -23,14 +18,11 @@ done
 expect "connect" ctl bfd dataplane connect 127.0.0.1:50700 netns "$L"
 says 'bfdd is not connected' ctl show bfd dataplane || fail "show bfd dataplane: $(ctl show bfd dataplane)"
 
-# FRR gives up root, and its user must reach its files.
-chmod 711 "$work"
 # peers FOLDER PEER... : bfdd's file for sessions of 100 ms, of which three may be lost.
 peers() {
   local folder=$work/$1 peer
   shift
   mkdir "$folder"
-  echo 'hostname zebra' >"$folder/zebra.conf"
   {
     echo bfd
     for peer in "$@"; do
@@ -41,30 +33,15 @@ peers() {
 peers frr-l "10.0.1.2 local-address 10.0.1.1 interface e0" "2001:db8:1::2 local-address 2001:db8:1::1 interface e0" \
   "10.0.2.2 local-address 10.0.2.1 interface e1"
 peers frr-a "10.0.1.1 local-address 10.0.1.2 interface eth0" "2001:db8:1::1 local-address 2001:db8:1::2 interface eth0"
-# start_frr NAMESPACE FOLDER [OPTION...]: zebra, and bfdd with these options.
-start_frr() {
-  local ns=$1 folder=$work/$2
-  shift 2
-  chown -R frr:frr "$folder" || skip "there is no user frr"
-  rm -f "$folder"/*.vty "$folder/zserv.api"
-  ip netns exec "$ns" "$frr/zebra" --vty_socket "$folder" -z "$folder/zserv.api" -i "$folder/zebra.pid" -f "$folder/zebra.conf" \
-    --log "file:$folder/zebra.log" >>"$folder/zebra.out" 2>&1 &
-  disown
-  await 10 test -S "$folder/zserv.api" || fail "zebra does not start: $(tail -n 3 "$folder"/zebra.*)"
-  ip netns exec "$ns" "$frr/bfdd" "$@" --vty_socket "$folder" -z "$folder/zserv.api" -i "$folder/bfdd.pid" -f "$folder/bfdd.conf" \
-    --bfdctl "$folder/bfdd.sock" --log "file:$folder/bfdd.log" >>"$folder/bfdd.out" 2>&1 &
-  disown
-}
-vty() { timeout 10 vtysh --vty_socket "$work/$1" -c "$2" 2>&1; }
+frr_options[frr-l/bfdd]="--dplaneaddr ipv4:127.0.0.1:50700"
 cat >"$work/b.conf" <<CONF
 router id 10.0.2.2;
 protocol device { scan time 1; }
 protocol bfd { interface "eth0" { min rx interval 100 ms; min tx interval 100 ms; multiplier 3; }; neighbor 10.0.2.1 dev "eth0" local 10.0.2.2; }
 CONF
-start_frr "$A" frr-a
-ip netns exec "$B" bird -f -c "$work/b.conf" -s "$work/b.ctl" -P "$work/b.pid" >"$work/b.log" 2>&1 &
-disown
-start_frr "$L" frr-l --dplaneaddr ipv4:127.0.0.1:50700
+start_frr "$A" frr-a bfdd
+start_bird "$B" b
+start_frr "$L" frr-l bfdd
 
 seen() {
   ctl show bfd dataplane
@@ -79,7 +56,7 @@ up() {
 }
 await 20 up 3 || fail "sessions do not come up: $(seen)"
 [ "$(vty frr-a 'show bfd peers' | grep -c 'Status: up')" -eq 2 ] || fail "host a: $(vty frr-a 'show bfd peers')"
-says 'Up' timeout 10 birdc -s "$work/b.ctl" show bfd sessions || fail "host b: $(timeout 10 birdc -s "$work/b.ctl" show bfd sessions)"
+says 'Up' ask_bird b show bfd sessions || fail "host b: $(ask_bird b show bfd sessions)"
 # What bfdd shows was counted by the router.
 counted() { vty frr-l 'show bfd peers counters' | awk '/Control packet input/ && $4 > 10 { n++ } END { exit n != 3 }'; }
 await 20 counted || fail "counters: $(vty frr-l 'show bfd peers counters')"
@@ -87,11 +64,10 @@ await 20 counted || fail "counters: $(vty frr-l 'show bfd peers counters')"
 # All of FRR is killed and comes back: neighbours notice nothing.
 changes() { vty frr-a 'show bfd peers counters' | awk '/Session down events/ { n += $NF } END { print n + 0 }'; }
 before=$(changes)
-# shellcheck disable=SC2046
-kill -9 $(cat "$work"/frr-l/*.pid)
+end_frr frr-l -9
 await 10 says 'bfdd is not connected' ctl show bfd dataplane || fail "bfdd is dead: $(seen)"
 sleep 2
-start_frr "$L" frr-l --dplaneaddr ipv4:127.0.0.1:50700
+start_frr "$L" frr-l bfdd
 await 30 up 3 || fail "sessions after FRR's restart: $(seen)"
 [ "$(changes)" -eq "$before" ] || fail "sessions of host a went down: $(vty frr-a 'show bfd peers counters')"
 

@@ -19,6 +19,8 @@ id=$$
 A=shoal-a-$id B=shoal-b-$id R=shoal-r-$id
 # For programs of Linux beside the router, which see images of its interfaces; tests that need it make it with `beside`.
 L=shoal-l-$id
+# All of them; a test that needs one more adds it with `place`.
+places=("$A" "$B" "$R" "$L")
 work=$(mktemp -d "${TMPDIR:-/tmp}/shoal-$name.XXXXXX")
 sock=$work/run/cli.sock
 router=
@@ -53,7 +55,7 @@ cleanup() {
   if [ -z "$ended" ]; then
     echo "FAIL $name: ended before it was done"
     echo "--- what still ran, and what it waited for"
-    for ns in "$A" "$B" "$R" "$L"; do
+    for ns in "${places[@]}"; do
       pids=$(ip netns pids "$ns" 2>/dev/null | paste -sd,)
       [ -z "$pids" ] || ps -ww -o pid,stat,etimes,wchan:24,args -p "$pids" | cut -c -160
     done
@@ -61,7 +63,7 @@ cleanup() {
   fi
   stop_router
   [ ${#helpers[@]} -eq 0 ] || kill "${helpers[@]}" 2>/dev/null
-  for ns in "$A" "$B" "$R" "$L"; do
+  for ns in "${places[@]}"; do
     [ -e "/run/netns/$ns" ] || continue
     pids=$(ip netns pids "$ns" 2>/dev/null)
     # shellcheck disable=SC2086
@@ -114,6 +116,14 @@ in_l() { in_ns "$L" "$@"; }
 beside() {
   ip netns add "$L" || fail "cannot make a namespace"
   ip -n "$L" link set lo up
+}
+
+# place NAME: one more namespace, whose name becomes that of the variable NAME.
+place() {
+  local -n made=$1
+  made=shoal-${1,,}-$id
+  places+=("$made")
+  ip netns add "$made" && ip -n "$made" link set lo up || fail "cannot make a namespace"
 }
 
 # running NAMESPACE PROGRAM...: the processes of these programs in a namespace, a process id a line.
@@ -235,3 +245,83 @@ start_far() {
   await 10 far show version || fail "the second router does not answer: $(cat "$work/far.log")"
 }
 far() { timeout 20 "$SHOALCTL" -s "$work/far/cli.sock" "$@"; }
+
+# Routing daemons. Their files are in folders below $work: FRR's FOLDER/DAEMON.conf, BIRD's NAME.conf.
+frr=/usr/lib/frr
+# need_frr DAEMON...: whether FRR has these; else the test is skipped. FRR gives up root, and its user must reach its files.
+need_frr() {
+  local daemon
+  for daemon in zebra "$@"; do
+    [ -x "$frr/$daemon" ] || skip "FRR is not installed (frr)"
+  done
+  chmod 711 "$work"
+}
+# Options of FRR's daemons, by name, as in frr_options[zebra]; of one daemon of one folder as in frr_options[frr-l/bfdd].
+declare -A frr_options=()
+# start_frr NAMESPACE FOLDER DAEMON...: zebra and these daemons.
+start_frr() {
+  local ns=$1 name=$2 folder=$work/$2 daemon options
+  shift 2
+  [ -e "$folder/zebra.conf" ] || echo 'hostname zebra' >"$folder/zebra.conf"
+  chown -R frr:frr "$folder" || skip "there is no user frr"
+  rm -f "$folder"/*.vty "$folder/zserv.api"
+  for daemon in zebra "$@"; do
+    options="${frr_options[$daemon]:-} ${frr_options[$name/$daemon]:-}"
+    [ "$daemon" != bfdd ] || options+=" --bfdctl $folder/bfdd.sock"
+    # shellcheck disable=SC2086
+    ip netns exec "$ns" "$frr/$daemon" $options --vty_socket "$folder" -z "$folder/zserv.api" -i "$folder/$daemon.pid" \
+      -f "$folder/$daemon.conf" --log "file:$folder/$daemon.log" >>"$folder/$daemon.out" 2>&1 &
+    disown
+    [ "$daemon" != zebra ] || await 10 test -S "$folder/zserv.api" || fail "zebra does not start: $(tail -n 3 "$folder"/zebra.*)"
+  done
+}
+# end_frr FOLDER [SIGNAL]: ends its daemons.
+end_frr() {
+  # shellcheck disable=SC2046
+  kill "${@:2}" $(cat "$work/$1"/*.pid)
+}
+# vty FOLDER COMMAND: asks FRR.
+vty() { timeout 10 vtysh --vty_socket "$work/$1" -c "$2" 2>&1; }
+
+# start_bird NAMESPACE NAME: BIRD with NAME.conf.
+start_bird() {
+  ip netns exec "$1" bird -f -c "$work/$2.conf" -s "$work/$2.ctl" -P "$work/$2.pid" >"$work/$2.log" 2>&1 &
+  disown
+}
+# ask_bird NAME COMMAND...
+ask_bird() { timeout 10 birdc -s "$work/$1.ctl" "${@:2}" 2>&1; }
+
+# bird_with NAMESPACE NAME ROUTER PROTOCOLS: BIRD with these protocols beside the kernel's.
+bird_with() {
+  cat >"$work/$2.conf" <<CONF
+router id $3;
+protocol device { scan time 1; }
+protocol kernel { ipv4 { export all; }; }
+protocol kernel { ipv6 { export all; }; }
+$4
+CONF
+  start_bird "$1" "$2"
+}
+# bird_ospf INTERFACE [PREFIX PREFIX6]: OSPF of both families on an interface, with networks that are announced.
+bird_ospf() {
+  local port="interface \"$1\" { type ptp; hello 1; dead 4; };"
+  echo "protocol ospf v2 { ipv4 { import all; export none; }; area 0 { $port ${2:+stubnet $2;} }; }"
+  echo "protocol ospf v3 { ipv6 { import all; export none; }; area 0 { $port ${3:+stubnet $3;} }; }"
+}
+
+# usable NAMESPACE IMAGE...: whether images have a link-local address that is theirs. Zebra that starts while Linux still asks whether
+# one is free never learns that it is.
+usable() {
+  local image
+  for image in "${@:2}"; do
+    ip -n "$1" -6 addr show dev "$image" scope link | grep fe80 | grep -qv tentative || return 1
+  done
+}
+# with_ip6 NAMESPACE...: hosts there speak IPv6, too.
+with_ip6() {
+  local ns
+  for ns in "$@"; do
+    ip netns exec "$ns" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0 net.ipv6.conf.lo.disable_ipv6=0 ||
+      skip "the kernel has no IPv6"
+  done
+}
