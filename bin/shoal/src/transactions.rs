@@ -218,6 +218,58 @@ fn a_commit_that_fails_at_any_step_ends_where_it_began() {
 
 /// Run with `cargo test --release -p shoal --bins -- --ignored --nocapture how_long`; what it prints is in the guide.
 #[test]
+fn what_others_have_brought_stays_when_a_router_goes_back_and_goes_with_its_interface() {
+    let mut router = router();
+    let engine = engine(&router);
+    let type_all = |router: &mut Router, lines: &[&str]| {
+        lines.iter().for_each(|line| drop(router.cli(line).unwrap_or_else(|e| panic!("`{line}': {e}"))));
+    };
+    let own = [
+        "create loopback interface instance 0",
+        "create loopback interface instance 1",
+        "ip table add 7",
+        "set interface ip address loop0 10.0.7.1/24",
+    ];
+    type_all(&mut router, &own);
+    let before = shown(&mut router);
+    let linux = ["10.0.9.1/24", "2001:db8:9::1/64"];
+    let line = |interface: &str, address: &str| format!("set interface ip address {interface} {address}");
+    for address in linux {
+        type_all(&mut router, &[&line("loop0", address)]);
+    }
+    type_all(&mut router, &[&line("loop1", "10.1.0.1/24"), &line("loop0", "10.0.8.1/24")]);
+    let of = |router: &Router, name: &str| router.interfaces().by_name(name).unwrap();
+    let (loop0, loop1) = (of(&router, "loop0"), of(&router, "loop1"));
+    let (ip4, ip6) = (router.get::<shoal_ip4::Ip4>(), router.get::<shoal_ip6::Ip6>());
+    ip4.set_brought(loop0, linux[0].parse().unwrap(), true);
+    ip4.set_brought(loop1, "10.1.0.1/24".parse().unwrap(), true);
+    ip6.set_brought(loop0, "2001:db8:9::1".parse().unwrap(), true);
+    // Only what an operator has typed goes.
+    assert_eq!(lead(&mut router, &engine, &before, Fault::None), Ok(1));
+    let stays: Vec<String> = [("loop0", linux[0]), ("loop0", linux[1]), ("loop1", "10.1.0.1/24")]
+        .map(|(interface, address)| format!("+{}", line(interface, address)))
+        .to_vec();
+    assert_eq!(apart(&before, &shown(&mut router)), stays);
+    assert_eq!(lead(&mut router, &engine, &before, Fault::None), Ok(0));
+    // It goes with its interface into another table, and a commit that fails on the way leaves it.
+    let moved = before.replace("# addresses\n", "set interface ip table loop0 7\n# addresses\n");
+    let with_it = lead(&mut router, &engine, &moved, Fault::At(2)).unwrap_err();
+    assert!(with_it.to_string().contains("all is as it was"), "{with_it}");
+    assert_eq!(apart(&before, &shown(&mut router)), stays);
+    lead(&mut router, &engine, &moved, Fault::None).unwrap();
+    assert_eq!(apart(&moved, &shown(&mut router)), stays);
+    // Without its interface it is not there.
+    let of_loop0: String = before
+        .lines()
+        .filter(|line| !line.contains("instance 1"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    lead(&mut router, &engine, &of_loop0, Fault::None).unwrap();
+    assert!(router.interfaces().by_name("loop1").is_none());
+    // Made again by the commit, it is the operator's: the one that had brought it says it again.
+    assert_eq!(ip4.addresses(loop0).len(), 2);
+}
+
+#[test]
 #[ignore = "a measurement, for a quiet machine"]
 fn how_long_a_large_configuration_takes() {
     let mut router = router();

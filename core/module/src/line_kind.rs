@@ -65,10 +65,16 @@ pub struct LineKind {
     /// Asks, before anything is changed, whether the machine has what a new line needs of it: the kernel's interface, a network
     /// namespace. The error names it and the nearest there is.
     pub check: Option<Check>,
+    /// Whether another party has brought a line that the router has, Linux for one: no configuration of before takes it away, and none
+    /// misses it.
+    pub brought: Option<Brought>,
 }
 
 /// Asks the machine for what a line needs of it, by the line's arguments. The error is a sentence.
 pub type Check = fn(&Control, &Args) -> Result<(), String>;
+
+/// Whether another party has brought a line that the router has, by the line's arguments.
+pub type Brought = fn(&Control, &Args) -> bool;
 
 /// Where a line stands among those of its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,6 +151,7 @@ impl LineKind {
             makes: "",
             needs: &[],
             check: None,
+            brought: None,
         }
     }
 
@@ -177,6 +184,11 @@ impl LineKind {
     /// The same, for whose new lines this function asks the machine before anything is changed.
     pub const fn checked_by(self, check: Check) -> Self {
         Self { check: Some(check), ..self }
+    }
+
+    /// The same; this function says which lines another party has brought.
+    pub const fn brought_by_others(self, brought: Brought) -> Self {
+        Self { brought: Some(brought), ..self }
     }
 
     /// The same; a change interrupts this for a moment.

@@ -179,12 +179,14 @@ fn compare(control: Rc<Control>, args: Args, sink: Sink) -> Later {
 fn drift(control: Rc<Control>, _: Args, sink: Sink) -> Later {
     Box::pin(async move {
         let (commits, _) = parts(&control, &sink)?;
-        let running = commits.engine().map_err(failed)?.running().await?;
+        let engine = commits.engine().map_err(failed)?;
+        let running = engine.running().await?;
         let pending = commits.pending.borrow().as_ref().map(|pending| pending.after.to_string());
         let committed = match pending {
             Some(committed) => committed,
             None => control.get::<Configuration>()?.startup().await?,
         };
+        let running = engine.without_others(&running, &committed, &Pace::default()).await;
         let diff = move || difference(("committed", &committed), ("running-config", &running));
         Ok(Output::view(Drift::from(process::aside("configuration", diff).await?)))
     })

@@ -9,6 +9,7 @@ use shoal_module::{Control, ModuleList};
 use shoal_running::{Text, gather};
 
 use crate::kinds::Kinds;
+use crate::others;
 use crate::plan::{Plan, Run, Step, plan};
 
 /// Where a step fails that would have run; for tests.
@@ -125,14 +126,25 @@ impl Engine {
         plan(&self.kinds, &self.control, old, new, pace).await
     }
 
-    /// Leads the router to a configuration.
+    /// A configuration of before, as it is wanted now: what others have brought since stays.
+    pub(crate) async fn with_others(&self, running: &str, wanted: &str, pace: &Pace) -> String {
+        others::with_others(&self.kinds, &self.control, running, wanted, pace).await
+    }
+
+    /// The running configuration, without what others have brought since this one was committed.
+    pub(crate) async fn without_others(&self, running: &str, committed: &str, pace: &Pace) -> String {
+        others::without_others(&self.kinds, &self.control, running, committed, pace).await
+    }
+
+    /// Leads the router to a configuration. What others have brought stays.
     ///
     /// # Errors
     /// It cannot be, or a step fails: then what was done before is undone.
     pub async fn lead_to(&self, wanted: &str, fault: Fault) -> Result<CommitStats, Failure> {
         let (pace, before) = (Pace::default(), self.running().await?);
-        let plan = self.plan(&before, wanted, &pace).await;
-        self.carry_out(&plan, &before, wanted, fault, &pace).await.map(|(done, _)| done)
+        let wanted = self.with_others(&before, wanted, &pace).await;
+        let plan = self.plan(&before, &wanted, &pace).await;
+        self.carry_out(&plan, &before, &wanted, fault, &pace).await.map(|(done, _)| done)
     }
 
     /// Carries out a plan that leads from one configuration to another; what the router is configured to be then, too.
@@ -223,7 +235,8 @@ impl Engine {
                 Ok(now) => now,
                 Err(error) => return RollbackOutcome::Differs(vec![error.to_string()]),
             };
-            let rest = self.plan(&now, before, pace).await;
+            let before = self.with_others(&now, before, pace).await;
+            let rest = self.plan(&now, &before, pace).await;
             if rest.steps.is_empty() && rest.errors.is_empty() {
                 return RollbackOutcome::Whole;
             }

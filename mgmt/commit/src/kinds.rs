@@ -317,6 +317,17 @@ impl Kinds {
             .any(|(n, _)| line.starts_with(self.words(n)))
     }
 
+    /// Whether a line may be of a form whose lines others bring.
+    pub(crate) fn may_be_brought(&self, line: &str) -> bool {
+        let all = self.all.iter().enumerate().filter(|(_, known)| known.kind.brought.is_some());
+        all.into_iter().any(|(number, _)| line.starts_with(self.words(number)))
+    }
+
+    /// Whether another party has brought a line that the router has.
+    pub(crate) fn is_brought(&self, control: &Control, line: &Line) -> bool {
+        self.kind_of(line).and_then(|kind| kind.brought).is_some_and(|brought| brought(control, &line.args))
+    }
+
     /// The interfaces that a line names, as it calls them.
     pub(crate) fn interfaces_of(&self, line: &Line) -> Vec<String> {
         let Some(known) = self.all.get(line.kind) else { return Vec::new() };

@@ -15,6 +15,7 @@ mod engine;
 mod kinds;
 mod load;
 mod names;
+mod others;
 mod pending;
 mod plan;
 mod template;

@@ -36,7 +36,8 @@ pub(crate) async fn read(file: &str) -> Result<String, String> {
 pub(crate) async fn replace(commits: &Commits, owner: &Owner, text: &str) -> Result<usize, CommitError> {
     let (engine, pace) = (commits.engine()?, Pace::default());
     let running = engine.running().await?;
-    let edits = engine.edits_between(&running, text, &pace).await.map_err(CommitError::Check)?;
+    let text = engine.with_others(&running, text, &pace).await;
+    let edits = engine.edits_between(&running, &text, &pace).await.map_err(CommitError::Check)?;
     let count = edits.len();
     commits.empty(owner)?;
     commits.push(owner, edits)?;

@@ -96,7 +96,10 @@ impl Commits {
         let before = engine.running().await?;
         let wanted = match what {
             CommitSource::Candidate => self.wanted(owner, &before, &pace).await?,
-            CommitSource::Revision(number) => self.configuration()?.revision(*number).await?,
+            CommitSource::Revision(number) => {
+                let revision = self.configuration()?.revision(*number).await?;
+                engine.with_others(&before, &revision, &pace).await
+            }
         };
         let plan = engine.plan(&before, &wanted, &pace).await;
         Ok(Looked { before, wanted, plan })
@@ -170,7 +173,11 @@ impl Commits {
     async fn drift_of(&self, running: &Text) -> usize {
         let Ok(configuration) = self.configuration() else { return 0 };
         let Ok(startup) = configuration.startup().await else { return 0 };
-        if startup.is_empty() { 0 } else { lines_apart(&startup, running) }
+        let Ok(engine) = self.engine() else { return 0 };
+        if startup.is_empty() {
+            return 0;
+        }
+        lines_apart(&startup, &engine.without_others(running, &startup, &Pace::default()).await)
     }
 
     /// Saves for the next start; the number of the revision, if this router keeps any.

@@ -1,6 +1,10 @@
 //! Every form of line that `running.rs` writes: what it replaces, how it is taken back, what that interrupts.
 
-use shoal_module::{LineKind, Phase};
+use shoal_interface::InterfaceArg;
+use shoal_module::cli::Args;
+use shoal_module::{Control, LineKind, Phase};
+
+use crate::Ip4;
 
 pub(crate) static LINES: &[LineKind] = &[
     LineKind::setting(Phase::System, "set ip unreachables on", "", "set ip unreachables off"),
@@ -25,5 +29,15 @@ pub(crate) static LINES: &[LineKind] = &[
         "set interface ip address del <interface> <address>",
     )
     .in_order_of("interface")
-    .needs(&["?ip of <interface>"]),
+    .needs(&["?ip of <interface>"])
+    .brought_by_others(is_brought),
 ];
+
+/// Whether another party has brought the address of a line.
+fn is_brought(control: &Control, args: &Args) -> bool {
+    let (Ok(ip4), Ok(interface)) = (control.get::<Ip4>(), args.get::<InterfaceArg>("interface")) else {
+        return false;
+    };
+    let address = args.text("address").and_then(|text| text.parse().ok());
+    address.is_some_and(|address| ip4.is_brought(interface.0, address))
+}

@@ -77,6 +77,8 @@ pub struct Ip4 {
     pub(super) marked: RefCell<BTreeSet<(SwIfIndex, Ip4Prefix)>>,
     /// Addresses that no operator gave.
     learnt: RefCell<BTreeSet<(SwIfIndex, Ip4Prefix)>>,
+    /// Addresses that another party has brought, which says so when it takes them away again.
+    brought: RefCell<BTreeSet<(SwIfIndex, Ip4Prefix)>>,
 }
 
 impl Ip4 {
@@ -103,6 +105,7 @@ impl Ip4 {
             subscribers: RefCell::default(),
             marked: RefCell::default(),
             learnt: RefCell::default(),
+            brought: RefCell::default(),
         });
         let source = Rc::downgrade(&ip4);
         interfaces.add_address_source(move |i| source.upgrade().map(|ip4| ip4.lines(i)).unwrap_or_default());
@@ -264,6 +267,22 @@ impl Ip4 {
         self.learnt.borrow().contains(&(interface, address))
     }
 
+    /// Another party has brought an address: it is part of the configuration, but no older configuration takes it away. That stays so
+    /// until the party says otherwise, also while the interface goes without the address on its way to another table.
+    pub fn set_brought(&self, interface: SwIfIndex, address: Ip4Prefix, by_others: bool) {
+        let mut brought = self.brought.borrow_mut();
+        if by_others {
+            brought.insert((interface, address));
+        } else {
+            brought.remove(&(interface, address));
+        }
+    }
+
+    /// Whether another party has brought an address.
+    pub fn is_brought(&self, interface: SwIfIndex, address: Ip4Prefix) -> bool {
+        self.brought.borrow().contains(&(interface, address))
+    }
+
     /// Whether IPv4 is to run on an interface even without an address.
     pub fn is_enabled_without_address(&self, interface: SwIfIndex) -> bool {
         self.on.borrow().get(&interface).is_some_and(|on| on.explicit)
@@ -383,6 +402,9 @@ impl Ip4 {
             tracing::warn!("addresses of a deleted interface stay: {e}");
             return;
         }
+        // Another interface may have the number soon.
+        self.learnt.borrow_mut().retain(|(of, _)| *of != interface);
+        self.brought.borrow_mut().retain(|(of, _)| *of != interface);
         for address in old.addresses {
             self.tell(AddressEvent::Removed(interface, address));
         }

@@ -54,6 +54,8 @@ pub struct Ip6 {
     subscribers: RefCell<Vec<Subscriber>>,
     /// Addresses that go at the end of a replacement.
     pub(super) marked: RefCell<BTreeSet<(SwIfIndex, Ip6Prefix)>>,
+    /// Addresses that another party has brought, which says so when it takes them away again.
+    pub(super) brought: RefCell<BTreeSet<(SwIfIndex, Ipv6Addr)>>,
 }
 
 impl Ip6 {
@@ -86,6 +88,7 @@ impl Ip6 {
             joined: RefCell::default(),
             subscribers: RefCell::default(),
             marked: RefCell::default(),
+            brought: RefCell::default(),
         });
         let source = Rc::downgrade(&ip6);
         interfaces.add_address_source(move |i| source.upgrade().map(|ip6| ip6.lines(i)).unwrap_or_default());
@@ -452,6 +455,8 @@ impl Ip6 {
             self.joined.borrow_mut().remove(&(interface, group));
         }
         self.stop_lending(interface);
+        // Another interface may have the number soon.
+        self.brought.borrow_mut().retain(|(of, _)| *of != interface);
         let old = self.on(interface);
         if let Err(e) = self.apply(interface, &old, Ip6Info::default()) {
             tracing::warn!("addresses of a deleted interface stay: {e}");

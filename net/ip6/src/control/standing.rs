@@ -27,6 +27,22 @@ impl Ip6 {
         }
     }
 
+    /// Another party has brought an address: it is part of the configuration, but no older configuration takes it away. That stays so
+    /// until the party says otherwise, also while the interface goes without the address on its way to another table.
+    pub fn set_brought(&self, interface: SwIfIndex, address: Ipv6Addr, by_others: bool) {
+        let mut brought = self.brought.borrow_mut();
+        if by_others {
+            brought.insert((interface, address));
+        } else {
+            brought.remove(&(interface, address));
+        }
+    }
+
+    /// Whether another party has brought an address.
+    pub fn is_brought(&self, interface: SwIfIndex, address: Ipv6Addr) -> bool {
+        self.brought.borrow().contains(&(interface, address))
+    }
+
     /// New addresses are not used from now on until somebody has found out that they are the router's alone, and says
     /// so by [`Ip6::set_use`].
     pub fn prove_addresses(&self) {
