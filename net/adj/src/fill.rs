@@ -9,6 +9,15 @@ pub enum Spread {
     /// Members that stay keep their buckets; only what a lost one had moves. There are more buckets, so that this
     /// leaves fair shares.
     Resilient,
+    /// The same, with at least so many buckets, as far as there are so many.
+    Buckets(u16),
+}
+
+impl Spread {
+    /// Whether members that stay keep their buckets.
+    pub fn is_resilient(self) -> bool {
+        self != Spread::Even
+    }
 }
 
 /// Most buckets of one balance, and most members.
@@ -55,6 +64,7 @@ pub(crate) fn size(weights: &[u64], spread: Spread) -> usize {
     let least = match spread {
         Spread::Even => weights.len(),
         Spread::Resilient => weights.len() * RESILIENT_EACH,
+        Spread::Buckets(least) => weights.len().max(least.into()),
     };
     let mut n = least.max(1).next_power_of_two().min(MOST_BUCKETS);
     while n < MOST_BUCKETS {

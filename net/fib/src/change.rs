@@ -101,6 +101,16 @@ impl State {
 
     /// The list of these paths for a family's packets, with one user more. Resolved, its adjacency locked.
     pub fn acquire(&mut self, family: Family, paths: &[Path]) -> Result<ListId, FibError> {
+        self.acquire_after(family, paths, None)
+    }
+
+    /// The same, in the place of a list: of resilient paths those that stay keep their flows.
+    pub fn acquire_after(
+        &mut self,
+        family: Family,
+        paths: &[Path],
+        before: Option<ListId>,
+    ) -> Result<ListId, FibError> {
         let id = if let Some(id) = self.lists.find(family, paths) {
             id
         } else {
@@ -109,7 +119,7 @@ impl State {
                 return Err(FibError::Paths(budget::refused()));
             }
             budget::take(List::bytes(&key.paths)).map_err(FibError::Paths)?;
-            self.create(key)?
+            self.create(key, before)?
         };
         self.use_again(id);
         Ok(id)
@@ -122,13 +132,13 @@ impl State {
         }
     }
 
-    fn create(&mut self, key: ListKey) -> Result<ListId, FibError> {
+    fn create(&mut self, key: ListKey, before: Option<ListId>) -> Result<ListId, FibError> {
         let tracked = List::tracked(&key.paths);
         let id = self.lists.create(key);
         for at in tracked {
             self.track(id, at);
         }
-        self.begin(id).inspect_err(|_| self.destroy(id))?;
+        self.begin(id, before).inspect_err(|_| self.destroy(id))?;
         Ok(id)
     }
 

@@ -466,7 +466,8 @@ impl State {
             Mode::Replace => None,
         };
         let list = if let Some(old) = old {
-            self.acquire(address::family(prefix), &merged(&old, paths)?)?
+            let before = self.list_of(fib, prefix, source);
+            self.acquire_after(address::family(prefix), &merged(&old, paths)?, before)?
         } else {
             self.use_again(held);
             held
@@ -485,7 +486,8 @@ impl State {
     ) -> Result<Option<ListId>, FibError> {
         let family = address::family(prefix);
         let paths = self.checked(family, paths)?;
-        let held = self.acquire(family, &paths)?;
+        let before = self.list_of(fib, prefix, source);
+        let held = self.acquire_after(family, &paths, before)?;
         let done = self.change_one(fib, prefix, source, (&paths, held), mode);
         self.release(held);
         done
@@ -503,8 +505,13 @@ impl State {
         }
     }
 
+    /// The list that a source contributes.
+    fn list_of(&self, fib: FibIndex, prefix: &IpPrefix, source: Source) -> Option<ListId> {
+        self.table(address::family(prefix), fib)?.get(prefix)?.of(source)
+    }
+
     fn paths_of(&self, fib: FibIndex, prefix: &IpPrefix, source: Source) -> Option<Rc<[Path]>> {
-        let list = self.table(address::family(prefix), fib)?.get(prefix)?.of(source)?;
+        let list = self.list_of(fib, prefix, source)?;
         self.lists.get(list).map(|l| Rc::clone(l.paths()))
     }
 
@@ -535,7 +542,8 @@ impl State {
         let old = if left.is_empty() {
             self.take(fib, prefix, source)?
         } else {
-            let list = self.acquire(address::family(prefix), &left)?;
+            let before = self.list_of(fib, prefix, source);
+            let list = self.acquire_after(address::family(prefix), &left, before)?;
             self.put(fib, prefix, source, list).inspect_err(|_| self.release(list))?
         };
         if let Some(old) = old {

@@ -129,6 +129,13 @@ impl Path {
         self
     }
 
+    /// The same, with at least so many buckets for all paths together.
+    #[must_use]
+    pub fn buckets(mut self, least: u16) -> Path {
+        self.spread = Spread::Buckets(least);
+        self
+    }
+
     /// The same with another preference.
     #[must_use]
     pub fn preference(mut self, preference: u8) -> Path {

@@ -395,8 +395,9 @@ impl State {
         }
     }
 
-    /// Resolves a list that was just made and gives it its adjacency.
-    pub(crate) fn begin(&mut self, id: ListId) -> Result<(), FibError> {
+    /// Resolves a list that was just made in the place of another one, if there was one, and gives it its adjacency.
+    pub(crate) fn begin(&mut self, id: ListId, before: Option<ListId>) -> Result<(), FibError> {
+        let before = before.map(|before| self.adj_of(before));
         let mut found = self.find(id, &HashSet::from([id]));
         let Some(list) = self.lists.get(id) else { return Ok(()) };
         let (paths, link) = (list.paths().clone(), list.link());
@@ -404,7 +405,7 @@ impl State {
             [(target, _)] if List::is_plain(&paths) => self.lock(*target, link)?,
             _ => {
                 let members = self.lock_all(&found.ways, link)?;
-                self.adjacencies.create_own(&members, List::spread(&paths)).inspect_err(|_| {
+                self.adjacencies.create_own(&members, List::spread(&paths), before).inspect_err(|_| {
                     self.unlock_all(&members);
                 })?
             }

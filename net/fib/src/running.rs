@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use shoal_adj::{Adjacencies, Family, Spread};
+use shoal_adj::{Adjacencies, Family};
 use shoal_interface::{Interfaces, SwIfIndex};
 use shoal_module::{Control, Phase, Running, word};
 use shoal_wire::IpPrefix;
@@ -133,7 +133,7 @@ pub fn via(fib: &Fib, interfaces: &Interfaces, of: (Family, u32), paths: &[Path]
         if path.preference != 0 {
             let _ = write!(text, " preference {}", path.preference);
         }
-        if path.spread == Spread::Resilient {
+        if path.spread.is_resilient() {
             text.push_str(" resilient");
         }
     }

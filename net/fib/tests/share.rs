@@ -3,7 +3,7 @@
 
 use crate::router;
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use router::{Router, ip, prefix, router};
 use shoal_adj::{Adj, AdjKind, MOST_BUCKETS};
@@ -105,6 +105,59 @@ fn of_a_resilient_route_only_the_failed_share_moves() {
         assert!(was.iter().zip(&is).all(|(a, b)| a == b || *b == ip(gone)), "only what it takes back moves");
     }
     assert_eq!(before.len(), buckets().len());
+}
+
+/// Where flows to an address go, bucket by bucket.
+fn buckets(router: &Router, addr: &str) -> Vec<IpAddr> {
+    let (_, buckets) = router.adjacencies.members(router.fib.lookup(MAIN, ip(addr))).unwrap();
+    buckets.iter().map(|b| router.adjacencies.get(*b).next_hop().unwrap()).collect()
+}
+
+#[test]
+fn of_a_resilient_route_that_gets_other_paths_only_their_share_moves() {
+    let router = with_neighbours();
+    let paths = |all: &[u8]| {
+        let path = |n: &u8| via(&format!("192.0.2.{n}"), ETH1).buckets(120);
+        all.iter().map(path).collect::<Vec<Path>>()
+    };
+    let prefixes = ["10.0.0.0/8", "11.0.0.0/8"];
+    let now = || {
+        let all = buckets(&router, "10.1.1.1");
+        assert_eq!(all, buckets(&router, "11.1.1.1"), "all prefixes share them");
+        all
+    };
+    let set = |all: &[u8]| prefixes.iter().for_each(|prefix| add(&router.fib, prefix, &paths(all)));
+    set(&[1, 2, 3, 4, 5]);
+    let first = now();
+    assert_eq!(first.len(), 128, "at least what was asked for");
+    // One goes, and another one.
+    let two = ip("192.0.2.2");
+    set(&[1, 3, 4, 5]);
+    let without = now();
+    assert!(first.iter().zip(&without).all(|(was, is)| *is != two && (was == is || *was == two)));
+    // It comes back: it takes its share, and nothing else moves.
+    set(&[1, 2, 3, 4, 5]);
+    let again = now();
+    assert!(without.iter().zip(&again).all(|(was, is)| was == is || *is == two));
+    let share = again.iter().filter(|at| **at == two).count();
+    assert!((24..=27).contains(&share), "{share}");
+    // One is replaced by a new one, which gets what that had.
+    set(&[1, 6, 3, 4, 5]);
+    let replaced = now();
+    assert!(again.iter().zip(&replaced).all(|(was, is)| was == is || *was == two));
+    // More buckets than there can be, and none at all.
+    add(&router.fib, "12.0.0.0/8", &paths(&[1, 2]).iter().map(|p| p.buckets(u16::MAX)).collect::<Vec<_>>());
+    assert_eq!(buckets(&router, "12.1.1.1").len(), 1024);
+    add(&router.fib, "12.0.0.0/8", &paths(&[1, 2]).iter().map(|p| p.buckets(0)).collect::<Vec<_>>());
+    assert_eq!(buckets(&router, "12.1.1.1").len(), 1024, "fewer would move flows");
+    // Others move all they like.
+    add(&router.fib, "12.0.0.0/8", &[via("192.0.2.1", ETH1), via("192.0.2.2", ETH1)]);
+    assert_eq!(buckets(&router, "12.1.1.1").len(), 2);
+    prefixes
+        .iter()
+        .chain(&["12.0.0.0/8"])
+        .for_each(|at| router.fib.remove(MAIN, prefix(at), Source::Cli).unwrap());
+    assert_eq!(router.fib.check(), Vec::<String>::new());
 }
 
 #[test]

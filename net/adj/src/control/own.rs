@@ -76,15 +76,22 @@ impl Adjacencies {
     }
 
     /// A new adjacency that stands for others, locked once. It takes over the lock that the caller holds on each
-    /// member. Beyond 1024 members the last ones get nothing.
+    /// member. Beyond 1024 members the last ones get nothing. Where both spread resiliently, members that `before` stands for, too, have
+    /// the buckets that they have there.
     ///
     /// # Errors
     /// A table is full; the locks are still the caller's.
-    pub fn create_own(&self, members: &[Member], spread: Spread) -> Result<AdjIndex, AdjError> {
+    pub fn create_own(
+        &self,
+        members: &[Member],
+        spread: Spread,
+        before: Option<AdjIndex>,
+    ) -> Result<AdjIndex, AdjError> {
+        let before = before.and_then(|before| self.kept_buckets(before));
         let index = self.fresh_index()?;
         self.begin(index);
         self.own.borrow_mut().insert(index, Own { spread, ..Own::default() });
-        if let Err(e) = self.set_members(index, members) {
+        if let Err(e) = self.set_members_after(index, members, before) {
             self.own.borrow_mut().remove(&index);
             self.give_index_back(index);
             return Err(e);
@@ -120,6 +127,22 @@ impl Adjacencies {
     /// # Errors
     /// A table is full, and all is as it was; the locks are still the caller's.
     pub fn set_members(&self, own: AdjIndex, members: &[Member]) -> Result<(), AdjError> {
+        self.set_members_after(own, members, None)
+    }
+
+    /// The buckets of an adjacency that spreads resiliently.
+    fn kept_buckets(&self, own: AdjIndex) -> Option<Vec<u32>> {
+        let all = self.own.borrow();
+        let own = all.get(&own).filter(|own| own.spread.is_resilient())?;
+        own.block.map(|block| self.buckets.borrow().read(block))
+    }
+
+    fn set_members_after(
+        &self,
+        own: AdjIndex,
+        members: &[Member],
+        before: Option<Vec<u32>>,
+    ) -> Result<(), AdjError> {
         let (members, twice) = merged(members);
         let (spread, old_block) = match self.own.borrow().get(&own) {
             Some(o) if o.members == members && self.is_entered(own) => {
@@ -135,7 +158,7 @@ impl Adjacencies {
                 self.store_record(own, record)?;
                 None
             }
-            _ => Some(self.balance(own, &members, spread, old_block)?),
+            _ => Some(self.balance(own, &members, spread, (old_block, before))?),
         };
         let mut all = self.own.borrow_mut();
         let old = all.insert(own, Own { members: members.clone(), spread, block }).unwrap_or_default();
@@ -153,16 +176,16 @@ impl Adjacencies {
         own: AdjIndex,
         members: &[Member],
         spread: Spread,
-        old: Option<Block>,
+        (old, before): (Option<Block>, Option<Vec<u32>>),
     ) -> Result<Block, AdjError> {
         let weights: Vec<u64> = members.iter().map(|m| m.weight).collect();
         let shares: Vec<(u32, u64)> = members.iter().map(|m| (m.adj.0, m.weight)).collect();
         let wanted = fill::size(&weights, spread);
         let mut buckets = self.buckets.borrow_mut();
-        let before = old.map(|block| buckets.read(block));
-        let filled = match (spread, before) {
-            (Spread::Resilient, Some(before)) => fill::refilled(&before, &shares, wanted.max(before.len())),
-            _ => fill::fresh(&shares, wanted),
+        let before = old.map(|block| buckets.read(block)).or(before);
+        let filled = match before.filter(|_| spread.is_resilient()) {
+            Some(before) => fill::refilled(&before, &shares, wanted.max(before.len())),
+            None => fill::fresh(&shares, wanted),
         };
         let reached = self.reached(members);
         if let Some(block) = old.filter(|block| block.len as usize == filled.len()) {

@@ -18,6 +18,8 @@ pub enum HostNextHop {
     One(HostPath),
     /// Others, by number, with their shares.
     Group(Vec<(u32, u32)>),
+    /// The same with so many buckets, of which a member that goes moves no others but its own.
+    Resilient(Vec<(u32, u32)>, u16),
     /// Of a kind that there is not here, such as MPLS or SRv6.
     Unknown,
 }
@@ -90,7 +92,7 @@ impl HostNextHops {
     pub fn leave_groups(&mut self, id: u32) -> Vec<u32> {
         let groups: Vec<u32> = self.groups_of(id).collect();
         for group in &groups {
-            if let Some(HostNextHop::Group(all)) = self.all.get_mut(group) {
+            if let Some(HostNextHop::Group(all) | HostNextHop::Resilient(all, _)) = self.all.get_mut(group) {
                 all.retain(|(member, _)| *member != id);
                 if all.is_empty() {
                     self.all.remove(group);
@@ -119,6 +121,14 @@ impl HostNextHops {
         }
     }
 
+    /// The buckets of a resilient group.
+    pub fn buckets(&self, id: u32) -> Option<u16> {
+        match self.all.get(&id)? {
+            HostNextHop::Resilient(_, buckets) => Some(*buckets),
+            _ => None,
+        }
+    }
+
     /// How packets leave by a number.
     pub fn resolve(&self, id: u32) -> Resolved {
         let mut paths = Vec::new();
@@ -136,8 +146,8 @@ impl HostNextHops {
                 out.push((*path, share));
                 None
             }
-            Some(HostNextHop::Group(_)) if depth == 0 => Some(Resolved::Unknown),
-            Some(HostNextHop::Group(all)) => {
+            Some(HostNextHop::Group(_) | HostNextHop::Resilient(..)) if depth == 0 => Some(Resolved::Unknown),
+            Some(HostNextHop::Group(all) | HostNextHop::Resilient(all, _)) => {
                 let mut members = all.iter().take(MEMBERS);
                 members.find_map(|(id, share)| self.collect(*id, *share, depth - 1, out))
             }
@@ -146,7 +156,10 @@ impl HostNextHops {
 }
 
 fn members(hop: &HostNextHop) -> impl Iterator<Item = u32> {
-    let all = if let HostNextHop::Group(all) = hop { all.as_slice() } else { &[] };
+    let all = match hop {
+        HostNextHop::Group(all) | HostNextHop::Resilient(all, _) => all.as_slice(),
+        _ => &[],
+    };
     all.iter().take(MEMBERS).map(|(member, _)| *member)
 }
 
@@ -200,6 +213,23 @@ mod tests {
         hops.remove(1);
         assert_eq!(hops.leave_groups(1), [3]);
         assert!(!hops.contains(3) && hops.is_empty());
+    }
+
+    #[test]
+    fn a_resilient_group_is_a_group_with_buckets() {
+        let mut hops = HostNextHops::default();
+        hops.put(1, one(7));
+        hops.put(2, one(8));
+        hops.put(3, HostNextHop::Resilient(vec![(1, 1), (2, 2)], 128));
+        assert_eq!((interfaces(&hops, 3), hops.buckets(3)), (Some(vec![(7, 1), (8, 2)]), Some(128)));
+        assert_eq!((hops.buckets(1), hops.buckets(9)), (None, None));
+        hops.remove(2);
+        assert_eq!(hops.leave_groups(2), [3]);
+        assert_eq!((interfaces(&hops, 3), hops.buckets(3)), (Some(vec![(7, 1)]), Some(128)));
+        hops.put(3, HostNextHop::Group(vec![(1, 1)]));
+        assert_eq!(hops.buckets(3), None);
+        hops.put(4, HostNextHop::Resilient(vec![(4, 1)], 8));
+        assert_eq!(hops.resolve(4), Resolved::Unknown, "a group of itself ends");
     }
 
     #[test]
