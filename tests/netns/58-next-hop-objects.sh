@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Next hops and groups that routes of Linux name by number: what the kernel does with them, written out in routes or not, is what the
-# router does, in both families. Host a pings addresses behind host b, by one next hop, by a group, after a replacement.
+# router does, in both families. Host a pings addresses behind host b, by one next hop, by a group, after a replacement. Of a resilient
+# group only the buckets of a member that goes move.
 . "$(dirname "$0")/lib.sh"
 need ping
 begin
@@ -137,5 +138,32 @@ for mode in 1 0; do
   expect "no route comes back" gone
   in_l nexthop flush
 done
+
+# A resilient group has the kernel's number of buckets. A member that goes moves its own and no others; one that comes takes its share.
+# spread: bucket and neighbour, a line each.
+spread() { ctl show ip fib $to4 | sed -n 's/^ *\[\([0-9]*\)\] .*via \([0-9.]*\) host-vb.*/\1 \2/p'; }
+# moved FILE FILE NEIGHBOUR: buckets that are another neighbour's in the second file, but those that were the neighbour's or are.
+moved() { join "$1" "$2" | awk -v its="$3" '$2 != $3 && $2 != its && $3 != its { n++ } END { print n + 0 }'; }
+resilient=
+for n in 2 3 4; do expect "next hop" in_l nexthop add id 4$n via 10.0.2.$n dev e2; done
+if in_l nexthop add id 300 group 42/43/44 type resilient buckets 64 idle_timer 60 2>/dev/null; then
+  resilient=", a resilient group"
+  expect "route" in_l route add $to4 nhid 300
+  await 5 follows $to4 10.0.2.2 10.0.2.3 10.0.2.4 || fail "a resilient group: $(ctl show ip fib $to4); Linux: $(in_l nexthop)"
+  says 'buckets:64' ctl show ip fib $to4 || fail "not as many buckets as Linux has: $(ctl show ip fib $to4)"
+  spread | sort >"$work/first"
+  expect "delete" in_l nexthop del id 43
+  await 5 follows $to4 10.0.2.2 10.0.2.4 || fail "a resilient group that lost a member: $(ctl show ip fib $to4)"
+  spread | sort >"$work/without"
+  expect "next hop" in_l nexthop add id 43 via 10.0.2.3 dev e2
+  expect "replace" in_l nexthop replace id 300 group 42/43/44 type resilient
+  await 5 follows $to4 10.0.2.2 10.0.2.3 10.0.2.4 || fail "a resilient group with its member again: $(ctl show ip fib $to4)"
+  spread | sort >"$work/again"
+  [ "$(wc -l <"$work/first")" -eq 64 ] && [ "$(wc -l <"$work/again")" -eq 64 ] || fail "buckets are not shown: $(ctl show ip fib $to4)"
+  [ "$(moved "$work/first" "$work/without" 10.0.2.3)" -eq 0 ] || fail "a member that goes moves others' buckets: $(join "$work/first" "$work/without")"
+  [ "$(moved "$work/without" "$work/again" 10.0.2.3)" -eq 0 ] || fail "a member that comes moves others' buckets: $(join "$work/without" "$work/again")"
+  [ "$(grep -c ' 10.0.2.3$' "$work/again")" -ge 20 ] || fail "a member that comes gets no share: $(cat "$work/again")"
+  audit "a resilient group"
+fi
 alive
-pass
+pass "two modes$resilient"

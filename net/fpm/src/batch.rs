@@ -5,6 +5,7 @@
 
 use shoal_fib::{Family, FibIndex, Path, Source};
 use shoal_interface::Resolved;
+use shoal_lcp::resilient;
 use shoal_wire::IpPrefix;
 
 use crate::control::{Fpm, Outcome};
@@ -50,7 +51,8 @@ impl Fpm {
     /// Puts routes into the forwarding table and empties the batch; answers about them go behind `out`.
     pub(crate) fn settle(&self, batch: &mut Batch<'_>, generation: u64, out: &mut Vec<u8>) {
         let Some((table, family, way)) = batch.to.take() else { return };
-        let exit = self.exit_of(table, family, &way);
+        let id = self.table_of(family, table);
+        let exit = self.exit_of((family, table), id, &way);
         // All of them or none; which of them it is that cannot be, they tell alone.
         let together = match &exit {
             Exit::Paths(index, paths) => {
@@ -66,7 +68,7 @@ impl Fpm {
                 Exit::Not(outcome) => *outcome,
             };
             let unanswered = (outcome == Outcome::Waits).then(|| message.into());
-            let installed = outcome == Outcome::Installed;
+            let installed = (outcome == Outcome::Installed).then_some(id);
             self.keep((table, prefix), Entry { way: way.clone(), generation, installed, unanswered });
             match outcome {
                 Outcome::Installed => self.tell(message, true, out),
@@ -79,16 +81,20 @@ impl Fpm {
     /// Keeps what became of a route, in place of the one before it to its prefix.
     fn keep(&self, key: Key, entry: Entry) {
         let now = entry.installed;
-        let before = self.told.borrow_mut().put(key, entry).is_some_and(|before| before.installed);
-        if before && !now {
-            self.withdraw(&key);
+        let before = self.told.borrow_mut().put(key, entry).and_then(|before| before.installed);
+        if let Some(before) = before.filter(|before| Some(*before) != now) {
+            self.withdraw(&key, before);
         }
-        self.count_installed(before, now);
+        self.count_installed(before.is_some(), now.is_some());
     }
 
-    /// What routes of a table that leave this way have in common, as next hops and images are now.
-    fn exit_of(&self, table: u32, family: Family, way: &RouteExit) -> Exit {
-        let resolved = self.told.borrow().resolve(way);
+    /// What routes of one of zebra's tables that leave this way have in common, as next hops and images are now; `id` is this
+    /// router's table.
+    fn exit_of(&self, (family, table): (Family, u32), id: u32, way: &RouteExit) -> Exit {
+        let (resolved, buckets) = {
+            let told = self.told.borrow();
+            (told.resolve(way), told.buckets(way))
+        };
         let way = match resolved {
             Resolved::Known(way) => way,
             Resolved::Unknown => return Exit::Not(Outcome::Failed),
@@ -97,14 +103,14 @@ impl Fpm {
                 return Exit::Not(Outcome::Waits);
             }
         };
-        let paths = self.lcp().paths_of(&self.netns(), (family, table), &way);
+        let paths = resilient(self.lcp().paths_of(&self.netns(), (family, table), &way), buckets);
         if paths.is_empty() {
             return Exit::Not(Outcome::Waits);
         }
-        match self.index_of(table, family, true) {
+        match self.index_of(family, id) {
             Ok(index) => Exit::Paths(index, paths),
             Err(e) => {
-                tracing::debug!("fpm: table {table}: {e}");
+                tracing::debug!("fpm: table {id}: {e}");
                 Exit::Not(Outcome::Failed)
             }
         }
@@ -121,8 +127,8 @@ impl Fpm {
     }
 
     /// Puts one route into the forwarding table as its next hops say now.
-    pub(crate) fn install(&self, (table, prefix): &Key, way: &RouteExit) -> Outcome {
-        match self.exit_of(*table, Family::of(prefix.addr()), way) {
+    pub(crate) fn install(&self, (table, prefix): &Key, id: u32, way: &RouteExit) -> Outcome {
+        match self.exit_of((Family::of(prefix.addr()), *table), id, way) {
             Exit::Paths(index, paths) => self.add(index, *prefix, &paths),
             Exit::Not(outcome) => outcome,
         }

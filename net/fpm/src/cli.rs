@@ -179,7 +179,7 @@ impl Iterator for Rows {
                     next_hop,
                     way,
                     connection: entry.generation,
-                    installed: entry.installed,
+                    installed: entry.installed.is_some(),
                 });
             }
             if !self.more() {

@@ -9,7 +9,7 @@ use shoal_fib::{Family, Fib, FibIndex, Source};
 use shoal_graph::clock::Time;
 use shoal_graph::counter::Simple;
 use shoal_graph::process::{Receiver, Sender, channel};
-use shoal_lcp::{DaemonAddress as Listen, Lcp, ListenError as FpmError, accept, table_of};
+use shoal_lcp::{DaemonAddress as Listen, Lcp, ListenError as FpmError, accept};
 use shoal_module::{Control, InitError};
 use shoal_wire::IpPrefix;
 
@@ -378,32 +378,32 @@ impl Fpm {
     /// Forgets a route and takes it out of the forwarding table.
     pub(crate) fn forget(&self, key: &Key) {
         let gone = self.told.borrow_mut().remove(key);
-        if gone.is_some_and(|entry| entry.installed) {
+        if let Some(id) = gone.and_then(|entry| entry.installed) {
             self.installed.set(self.installed.get().saturating_sub(1));
-            self.withdraw(key);
+            self.withdraw(key, id);
         }
     }
 
-    /// Takes a route out of the forwarding table.
-    pub(crate) fn withdraw(&self, key: &Key) {
-        if let Ok(index) = self.index_of(key.0, Family::of(key.1.addr()), false)
+    /// Takes a route out of a table of this router.
+    pub(crate) fn withdraw(&self, key: &Key, id: u32) {
+        if let Ok(index) = self.fib.index_of(Family::of(key.1.addr()), id)
             && let Err(e) = self.fib.remove(index, key.1, Source::Fpm)
         {
             tracing::debug!("fpm: route {}: {e}", key.1);
         }
     }
 
-    pub(crate) fn index_of(
-        &self,
-        table: u32,
-        family: Family,
-        make: bool,
-    ) -> Result<FibIndex, shoal_fib::FibError> {
-        let id = table_of(table);
+    /// A table of this router, which is made if it is not there.
+    pub(crate) fn index_of(&self, family: Family, id: u32) -> Result<FibIndex, shoal_fib::FibError> {
         match self.fib.index_of(family, id) {
-            Err(_) if make => self.fib.add_table(family, id, None),
+            Err(_) => self.fib.add_table(family, id, None),
             found => found,
         }
+    }
+
+    /// The table of this router that routes of one of zebra's tables are in.
+    pub(crate) fn table_of(&self, family: Family, table: u32) -> u32 {
+        self.lcp.table_in(&self.netns(), family, table)
     }
 
     /// Puts a route into the forwarding table as its next hops say now, or takes it out.
@@ -411,15 +411,16 @@ impl Fpm {
         let Some((way, before)) = self.told.borrow().get(key).map(|e| (e.way.clone(), e.installed)) else {
             return Outcome::Failed;
         };
-        let outcome = self.install(key, &way);
-        let now = outcome == Outcome::Installed;
-        if before && !now {
-            self.withdraw(key);
+        let id = self.table_of(Family::of(key.1.addr()), key.0);
+        let outcome = self.install(key, id, &way);
+        let now = (outcome == Outcome::Installed).then_some(id);
+        if let Some(before) = before.filter(|before| Some(*before) != now) {
+            self.withdraw(key, before);
         }
         if let Some(entry) = self.told.borrow_mut().get_mut(key) {
             entry.installed = now;
         }
-        self.count_installed(before, now);
+        self.count_installed(before.is_some(), now.is_some());
         outcome
     }
 

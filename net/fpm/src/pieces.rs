@@ -87,7 +87,7 @@ mod tests {
     }
 
     fn entry(id: u32) -> Entry {
-        Entry { way: RouteExit::Id(id), generation: 1, installed: false, unanswered: None }
+        Entry { way: RouteExit::Id(id), generation: 1, installed: None, unanswered: None }
     }
 
     #[test]

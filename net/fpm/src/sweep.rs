@@ -72,12 +72,13 @@ pub(crate) async fn withdraw(fpm: Rc<Fpm>, all: AnnouncedRoutes) {
     let (pace, mut next) = (Pace::default(), Some(0));
     while let Some(number) = next {
         let keys;
-        (keys, next) = all.part(number, |entry| entry.installed);
+        (keys, next) = all.part(number, |entry| entry.installed.is_some());
         for some in keys.chunks(AT_ONCE) {
             for key in some {
+                let Some(id) = all.get(key).and_then(|entry| entry.installed) else { continue };
                 // One that has been announced again meanwhile is another one's.
-                if fpm.told.borrow().get(key).is_none_or(|now| !now.installed) {
-                    fpm.withdraw(key);
+                if fpm.told.borrow().get(key).is_none_or(|now| now.installed != Some(id)) {
+                    fpm.withdraw(key, id);
                 }
             }
             pace.give_way().await;

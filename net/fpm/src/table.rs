@@ -19,8 +19,8 @@ pub struct Entry {
     pub way: RouteExit,
     /// The connection that told it last.
     pub generation: u64,
-    /// Whether the forwarding table has it.
-    pub installed: bool,
+    /// The table of this router that has it.
+    pub installed: Option<u32>,
     /// The message that told it, while zebra waits for an answer that could not be given yet.
     pub unanswered: Option<Box<[u8]>>,
 }
@@ -140,6 +140,14 @@ impl AnnouncedRoutes {
         match way {
             RouteExit::Direct(way) => Resolved::Known(way.clone()),
             RouteExit::Id(id) => self.next_hops.resolve(*id),
+        }
+    }
+
+    /// The buckets of the resilient group that a route leaves by.
+    pub fn buckets(&self, way: &RouteExit) -> Option<u16> {
+        match way {
+            RouteExit::Direct(_) => None,
+            RouteExit::Id(id) => self.next_hops.buckets(*id),
         }
     }
 }

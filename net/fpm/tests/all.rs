@@ -17,6 +17,7 @@ use shoal_fpm::{
 use shoal_interface::{
     HostEventHandler, HostListener, HostNextHop, HostPath, HostPort, HostPorts, HostSide, HostWay, Interfaces,
 };
+use shoal_ip4::Ip4;
 use shoal_lcp::Lcp;
 use shoal_module::{Control, InitError, Module, Running};
 use shoal_pg::{CreateInterface, Pg};
@@ -320,6 +321,34 @@ fn of_many_frames_that_come_together_each_counts_in_its_order() {
     }
     assert!(bed.has("198.18.0.4/32", &[bed.via("10.0.0.8")]));
     assert!(!bed.has("198.18.0.3/32", &[]) && !bed.has("198.18.0.5/32", &[]));
+}
+
+#[test]
+fn zebras_routes_are_where_the_interfaces_of_its_namespace_are() {
+    let mut bed = bed();
+    let (mut zebra, to) = (bed.connect(), "198.51.100.0/24");
+    let prefix: IpPrefix = to.parse().unwrap();
+    let path = [bed.via("10.0.0.7")];
+    bed.send(&mut zebra, &[new_route(to, &[oif(7), gateway("10.0.0.7")])]);
+    assert!(bed.has(to, &path));
+    // The interface goes to another table, and comes back.
+    let (fib, ip4) = (bed.router.get::<Fib>(), bed.router.get::<Ip4>());
+    let red = fib.add_table(shoal_fib::Family::Ip4, 10, None).unwrap();
+    let has =
+        |bed: &Bed, table| bed.router.get::<Fib>().has_paths(table, [prefix], Source::Fpm, &path).is_ok();
+    for (id, table, other) in [(10, red, FibIndex::DEFAULT), (0, FibIndex::DEFAULT, red)] {
+        ip4.del_all(bed.phy.index()).unwrap();
+        ip4.set_table(bed.phy.index(), id).unwrap();
+        ip4.add_address(bed.phy.index(), "10.0.0.1/24".parse().unwrap()).unwrap();
+        bed.until(|bed| has(bed, table));
+        assert!(!has(&bed, other));
+    }
+    // It is withdrawn where it is.
+    ip4.del_all(bed.phy.index()).unwrap();
+    ip4.set_table(bed.phy.index(), 10).unwrap();
+    bed.until(|bed| has(bed, red));
+    bed.fpm.stop();
+    bed.until(|bed| !has(bed, red));
 }
 
 #[test]

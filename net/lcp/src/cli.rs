@@ -87,7 +87,7 @@ pub static COMMANDS: &[Command] = &[
         .examples(&["show lcp vlan"]),
     Command::new("show lcp netlink", "Show how routes and neighbours of Linux are followed", follow::show_netlink)
         .doc(
-            "For each namespace with images: what Linux has announced, how many prefixes are known, installed and pending, and \
+            "For each namespace with images: the table of this router that its main table is, in each family; what Linux has announced, how many prefixes are known, installed and pending, and \
              how often Linux was asked to list all there is: at the start, after announcements were lost, when an interface \
              came up, and for audits. What an audit or the listing after a loss finds to be different is mended and counted.",
         )

@@ -31,6 +31,7 @@ const PHY_FEATURES: [(&str, &str); 5] = [
     (shoal_arp::ARC, "linux-cp-arp-phy"),
 ];
 
+mod facts;
 mod links;
 mod mirror;
 mod multicast;
@@ -45,7 +46,8 @@ mod vrfs;
 mod zebra;
 
 pub use netlink::{Announced, Difference, Drift, FollowInfo, PendingRoute, Subject};
-pub use tables::table_of;
+pub use next_hops::resilient;
+pub use tables::TablePair;
 pub use vlans::VlanInfo;
 pub use vrfs::VrfInfo;
 
@@ -83,14 +85,22 @@ struct Pair {
     layer: HostLayer,
     /// Addresses the kernel was given.
     addresses: Vec<(IpAddr, u8)>,
+    /// What the kernel was told of addresses and has not confirmed yet.
+    expected: Vec<((IpAddr, u8), bool)>,
     /// Those that Linux has given the interface.
     from_linux: AddressSet,
     /// Those that had no room in the table that the interface has gone to; whether Linux has given them.
     lost: BTreeMap<(IpAddr, u8), bool>,
     /// Of an image that is a VLAN of Linux on the image of a port: what else is known.
     vlan: Option<vlans::OfVlan>,
-    /// The table that Linux has put the interface into: that of a VRF.
-    vrf: Option<u32>,
+    /// The tables that Linux has put the interface into: those of a VRF, or of the main table where Linux has made the interface.
+    vrf: Option<TablePair>,
+    /// Those that it was in before.
+    before_vrf: TablePair,
+    /// Those that it is in.
+    tables: TablePair,
+    /// MTU and Ethernet address of the image.
+    image: facts::ImageFacts,
 }
 
 /// Called with the namespace in which pairs came or went.
@@ -166,8 +176,29 @@ impl Pair {
         (host_index, layer): (u32, HostLayer),
     ) -> Self {
         let (addresses, from_linux, lost) = (Vec::new(), AddressSet::new(), BTreeMap::new());
-        let (vlan, vrf) = (None, None);
-        Pair { index: 0, host, name, netns, host_index, layer, addresses, from_linux, lost, vlan, vrf }
+        let (vlan, vrf, before_vrf, tables) = (None, None, TablePair::default(), TablePair::default());
+        Pair {
+            index: 0,
+            host,
+            name,
+            netns,
+            host_index,
+            layer,
+            addresses,
+            expected: Vec::new(),
+            from_linux,
+            lost,
+            vlan,
+            vrf,
+            before_vrf,
+            tables,
+            image: facts::ImageFacts::default(),
+        }
+    }
+
+    /// Whether the interface was made for a VLAN of Linux.
+    fn is_made_by_linux(&self) -> bool {
+        self.vlan.as_ref().is_some_and(vlans::OfVlan::is_made)
     }
 }
 
@@ -276,7 +307,8 @@ impl Lcp {
         }
         let host_index = side.host_index(host).unwrap_or(0);
         let (name, place) = (name.to_owned(), netns.clone());
-        self.enter(phy, Pair::new(host, name, netns, (host_index, layer)));
+        let image = facts::ImageFacts::of(data.mtu, data.mac());
+        self.enter(phy, Pair { image, ..Pair::new(host, name, netns, (host_index, layer)) });
         self.follow_link(phy, data.flags().has(IfFlags::LINK_UP));
         self.listen(&place);
         self.pairs_changed(&place, host_index);
@@ -291,6 +323,7 @@ impl Lcp {
 
     /// Keeps a pair, under the lowest number that is free.
     fn enter(&self, phy: SwIfIndex, mut pair: Pair) {
+        pair.tables = self.tables_of(phy);
         let mut pairs = self.pairs.borrow_mut();
         let used: BTreeSet<u32> = pairs.values().map(|pair| pair.index).collect();
         pair.index =
@@ -349,7 +382,8 @@ impl Lcp {
         self.marked.borrow_mut().remove(&phy);
         let pair = pair.ok_or(LcpError::NotPaired(name))?;
         self.disconnect(phy, pair.host);
-        self.keep_table(phy, &pair);
+        self.forget_own_mac(phy, &pair);
+        self.keep_interface(phy, &pair);
         self.pairs_changed(&pair.netns, pair.host_index);
         let what = format!("to delete {}", pair.name);
         self.host_side()?.delete(pair.host).map_err(|why| LcpError::Host { what, why })
@@ -465,6 +499,8 @@ impl Lcp {
             }
             Event::Link(phy, up) => self.follow_link(phy, up),
             Event::Created(sub) => self.create_of_sub(sub),
+            // Linux knows what it has just said.
+            Event::Mac(phy) if self.told_by_linux.get() == Some(phy) => {}
             Event::Mac(phy) => {
                 // A VLAN of Linux has the address of the image that it is on.
                 if let (Some(host), Ok(side), Ok(data)) = (
@@ -475,6 +511,7 @@ impl Lcp {
                     self.warn(phy, "MAC address", side.set_mac(host, data.mac()));
                 }
             }
+            Event::Ip4(phy, _) | Event::Ip6(phy, _) => self.tables_changed(phy),
             Event::Mtu(phy) if self.sync.get() == Sync::On => self.sync_mtu(phy),
             Event::Deleting(_) => self.forget(interface),
             _ => {}
@@ -496,9 +533,10 @@ impl Lcp {
         let Some(pair) = self.take(phy) else { return };
         self.marked.borrow_mut().remove(&phy);
         self.disconnect(phy, pair.host);
+        self.forget_own_mac(phy, &pair);
         self.pairs_changed(&pair.netns, pair.host_index);
         if phy != interface {
-            self.keep_table(phy, &pair);
+            self.keep_interface(phy, &pair);
             return;
         }
         let (Some(control), Ok(side)) = (self.control.upgrade(), self.host_side()) else { return };

@@ -33,7 +33,7 @@ use shoal_mfib::Mfib;
 use shoal_module::config::{Body, Effect, Key, Kind, Section, Settings};
 use shoal_module::{Control, InitError, Module};
 
-pub use control::{Lcp, PairInfo, Sync, VlanInfo, VrfInfo, table_of};
+pub use control::{Lcp, PairInfo, Sync, TablePair, VlanInfo, VrfInfo, resilient};
 pub use daemon_listener::{ConnectionTaker, DaemonAddress, ListenError, accept};
 pub use error::LcpError;
 pub use peers::Peers;

@@ -521,6 +521,12 @@ fn two_interfaces_of_the_router_can_be_a_pair() {
 #[path = "linux/mirror.rs"]
 mod mirror;
 
+#[path = "linux/facts.rs"]
+mod facts;
+
+#[path = "linux/main_table.rs"]
+mod main_table;
+
 #[path = "linux/carrier.rs"]
 mod carrier;
 

@@ -8,8 +8,8 @@ use shoal_interface::ListingCause;
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Output};
 
-use crate::Lcp;
 use crate::control::{Announced, Difference, FollowInfo, PendingRoute, Subject};
+use crate::{Lcp, TablePair};
 
 fn cause(cause: ListingCause) -> &'static str {
     match cause {
@@ -42,6 +42,8 @@ struct LastListing {
 #[derive(Serialize)]
 struct Namespace {
     netns: Option<String>,
+    /// This router's table of IPv4 and that of IPv6 for Linux's main table.
+    main_table: TablePair,
     announced: Announced,
     prefixes: usize,
     installed: usize,
@@ -72,6 +74,7 @@ pub(super) fn show_netlink(control: &Control, _: &Args) -> Result<Output, CliErr
     let namespace = |info: FollowInfo| {
         let count = |cause| info.listings.get(&cause).copied().unwrap_or(0);
         Namespace {
+            main_table: info.main,
             announced: info.announced,
             prefixes: info.prefixes,
             installed: info.installed,
@@ -118,6 +121,8 @@ impl fmt::Display for NetlinkView {
 impl fmt::Display for Namespace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "netns {}", self.netns.as_deref().unwrap_or("<own>"))?;
+        let TablePair { ip4, ip6 } = self.main_table;
+        writeln!(f, "  main table: ip4 {ip4}, ip6 {ip6}")?;
         let Announced { links, addresses, neighbors, next_hops, routes, multicast_routes } = self.announced;
         writeln!(
             f,

@@ -7,7 +7,7 @@ use shoal_interface::{Interfaces, TagKind};
 use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Output};
 
-use crate::{Lcp, VlanInfo, VrfInfo, table_of};
+use crate::{Lcp, VlanInfo, VrfInfo};
 
 /// A row of `show lcp vrf`.
 #[derive(Serialize)]
@@ -37,11 +37,11 @@ impl fmt::Display for VrfRow {
 
 pub(super) fn show_vrfs(control: &Control, _: &Args) -> Result<Output, CliError> {
     let (lcp, interfaces) = (control.get::<Lcp>()?, control.get::<Interfaces>()?);
-    let row = |VrfInfo { netns, name, table, is_usable, members }| VrfRow {
+    let row = |VrfInfo { netns, name, table, id, members }| VrfRow {
         netns,
         name,
         kernel_table: table,
-        table: is_usable.then(|| table_of(table)),
+        table: id,
         interfaces: members.into_iter().filter_map(|phy| interfaces.name(phy).ok()).collect(),
     };
     let rows: Vec<VrfRow> = lcp.vrfs().into_iter().map(row).collect();

@@ -43,6 +43,7 @@ impl Lcp {
         } else if let Some(phy) = self.phy_of(netns, host_index) {
             self.follow_vrf(phy);
         }
+        self.follow_image(netns, host_index);
         self.hear_state(netns, host_index, up);
     }
 
@@ -81,9 +82,7 @@ impl Lcp {
 
     /// Sets an interface up or down as its image is.
     pub(super) fn set_as_linux(&self, phy: SwIfIndex, up: bool) {
-        let before = self.told_by_linux.replace(Some(phy));
-        let done = self.interfaces.set_admin(phy, up).map_err(|e| e.to_string());
-        self.told_by_linux.set(before);
+        let done = self.as_linux(phy, || self.interfaces.set_admin(phy, up)).map_err(|e| e.to_string());
         self.warn(phy, "state of its image", done);
     }
 

@@ -17,8 +17,9 @@ use shoal_wire::{IpPrefix, MacAddress};
 
 use super::multicast::MulticastRoutes;
 use super::netlink::{Difference, Subject, Watch, same};
+use super::next_hops::resilient;
 use super::routes::{Key, Routes};
-use super::tables::{Held, LOCAL, table_of};
+use super::tables::{Held, LOCAL, MAIN};
 use super::*;
 
 /// What has been named since the kernel began to tell all that there is.
@@ -29,6 +30,14 @@ pub(super) struct Seen {
     addresses: BTreeSet<(u32, (IpAddr, u8))>,
     pub(super) next_hops: BTreeSet<u32>,
     pub(super) links: BTreeSet<u32>,
+}
+
+/// What the forwarding table has of a prefix.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Installed {
+    /// The table of this router.
+    id: u32,
+    source: Source,
 }
 
 /// What is known of one namespace.
@@ -48,6 +57,8 @@ pub(super) struct Mirror {
     /// Why a VLAN or VRF is not followed, by its link or that which is part of it; how often that was.
     pub(super) refused: BTreeMap<u32, String>,
     pub(super) refusals: u64,
+    /// The tables of this router that Linux's main table is.
+    pub(super) main: TablePair,
     /// How often each table of this router is needed.
     pub(super) held: Held,
     /// Tables of VRFs that routes lead by, by the VRF.
@@ -56,7 +67,7 @@ pub(super) struct Mirror {
     /// Next hops and groups that routes name by number.
     pub(super) next_hops: HostNextHops,
     /// What the forwarding table has been given.
-    pub(super) installed: BTreeMap<Key, Source>,
+    pub(super) installed: BTreeMap<Key, Installed>,
     /// Prefixes with unusable routes only.
     pub(super) pending: BTreeSet<Key>,
     pub(super) neighbors: BTreeSet<(u32, IpAddr)>,
@@ -96,6 +107,7 @@ impl Lcp {
             dropped: BTreeSet::new(),
             refused: BTreeMap::new(),
             refusals: 0,
+            main: TablePair::default(),
             held: Held::new(),
             looked_up: BTreeMap::new(),
             routes: Routes::default(),
@@ -161,7 +173,7 @@ impl Lcp {
         let any = self.pairs.borrow().values().any(|pair| pair.netns == *netns && pair.host_index != 0);
         self.decide_all_multicast(netns, !any);
         if any {
-            return;
+            return self.decide_main(netns);
         }
         let all = self.with(netns, |mirror| {
             mirror.routes = Routes::default();
@@ -218,6 +230,7 @@ impl Lcp {
                 self.sweep(netns);
                 self.sweep_multicast(netns);
                 self.settle(netns);
+                self.expect_nothing(netns);
                 let now = self.now();
                 self.with(netns, |mirror| mirror.watch.end(now));
             }
@@ -263,6 +276,9 @@ impl Lcp {
             mirror.down.contains(&host_index)
         });
         let Some(phy) = self.phy_of(netns, host_index) else { return };
+        if told == EventOrigin::Announced && self.is_expected(phy, address, present) {
+            return self.forget_brought(phy, address);
+        }
         // The kernel takes IPv6 addresses away from an interface that goes down; they are the router's nevertheless. What
         // becomes of those of one that moves to another table is decided when that is done.
         if !present && down == Some(true) && address.0.is_ipv6() {
@@ -314,14 +330,16 @@ impl Lcp {
                 changed
             }
         };
-        if let Some(pair) = self.pairs.borrow_mut().get_mut(&phy)
-            && changed
-        {
-            pair.from_linux.remove(&(address, len));
-            if present {
+        let mut brought = present;
+        if let Some(pair) = self.pairs.borrow_mut().get_mut(&phy) {
+            if !present {
+                pair.from_linux.remove(&(address, len));
+            } else if changed {
                 pair.from_linux.insert((address, len));
             }
+            brought = pair.from_linux.contains(&(address, len));
         }
+        self.mark_brought(phy, (address, len), brought);
         Ok(())
     }
 
@@ -448,9 +466,13 @@ impl Lcp {
 
     /// What this router can do with a route; nothing if it leaves by no image.
     fn paths(&self, netns: &Option<String>, route: &HostRoute) -> Vec<Path> {
-        let way = self.with(netns, |mirror| mirror.way(route).into_owned());
+        let way = self.with(netns, |mirror| {
+            let buckets = route.next_hop_id.and_then(|id| mirror.next_hops.buckets(id));
+            (mirror.way(route).into_owned(), buckets)
+        });
+        let Some((way, buckets)) = way else { return Vec::new() };
         let of = (Family::of(route.prefix.0), route.table);
-        way.map(|way| self.paths_of(netns, of, &way)).unwrap_or_default()
+        resilient(self.paths_of(netns, of, &way), buckets)
     }
 
     /// What this router can do with a way of a namespace, for packets of a family that are looked up in this table of the
@@ -511,35 +533,61 @@ impl Lcp {
         let best = routes.iter().find_map(usable);
         let (table, (address, len)) = key;
         let (family, Ok(prefix)) = (Family::of(address), IpPrefix::new(address, len)) else { return };
-        let id = table_of(table);
+        let id = self.table_in(netns, family, table);
         let before = self.with(netns, |mirror| mirror.installed.remove(&key)).flatten();
-        let index = match (before, &best) {
-            (None, None) => return,
-            (Some(_), _) => fib.index_of(family, id),
-            (None, Some(_)) => self.hold(netns, &fib, (family, id)),
-        };
-        let index = match index {
-            Ok(index) => index,
-            Err(e) => return tracing::warn!("linux-cp: table {id} of Linux not taken over: {e}"),
-        };
+        let stays = before.is_some_and(|before| before.id == id);
         let mut now = None;
         if let Some((learnt, paths)) = &best {
             let source = if *learnt { Source::LcpRtDynamic } else { Source::LcpRt };
-            match fib.add(index, prefix, source, paths) {
-                Ok(()) => now = Some(source),
-                Err(e) => tracing::warn!("linux-cp: route {prefix} of Linux not taken over: {e}"),
+            let index = if stays { fib.index_of(family, id) } else { self.hold(netns, &fib, (family, id)) };
+            match index {
+                Err(e) => tracing::warn!("linux-cp: table {id} of Linux not taken over: {e}"),
+                Ok(index) => match fib.add(index, prefix, source, paths) {
+                    Ok(()) => now = Some(Installed { id, source }),
+                    Err(e) => {
+                        tracing::warn!("linux-cp: route {prefix} of Linux not taken over: {e}");
+                        if !stays {
+                            self.let_go(netns, &fib, (family, id));
+                        }
+                    }
+                },
             }
         }
-        if let Some(source) = now {
-            self.with(netns, |mirror| mirror.installed.insert(key, source));
+        if let Some(now) = now {
+            self.with(netns, |mirror| mirror.installed.insert(key, now));
         }
-        if let Some(before) = before.filter(|before| Some(*before) != now)
-            && let Err(e) = fib.remove(index, prefix, before)
-        {
+        let Some(before) = before.filter(|before| Some(*before) != now) else { return };
+        let taken =
+            fib.index_of(family, before.id).and_then(|index| fib.remove(index, prefix, before.source));
+        if let Err(e) = taken {
             tracing::debug!("linux-cp: route {prefix} of Linux: {e}");
         }
-        if now.is_none() {
-            self.let_go(netns, &fib, (family, id));
+        // The table is needed once less, unless the route is there by another source.
+        if now.is_none_or(|now| now.id != before.id) {
+            self.let_go(netns, &fib, (family, before.id));
+        }
+        self.give_way_to_others(netns, key, before);
+    }
+
+    /// A namespace takes a prefix out of a table, where another one may have it, too: that one's is there from now on.
+    fn give_way_to_others(&self, netns: &Option<String>, (table, prefix): Key, gone: Installed) {
+        let others: Vec<(Option<String>, Key)> = {
+            let mirrors = self.mirrors.borrow();
+            if mirrors.len() < 2 {
+                return;
+            }
+            let keys = [(MAIN, prefix), (gone.id, prefix), (table, prefix)];
+            let has = |mirror: &Mirror, key: &Key| {
+                mirror.installed.get(key).is_some_and(|there| there.id == gone.id)
+            };
+            let of = |(other, mirror): (&Option<String>, &Mirror)| {
+                let key = keys.iter().find(|key| has(mirror, key))?;
+                (other != netns).then(|| (other.clone(), *key))
+            };
+            mirrors.iter().filter_map(of).collect()
+        };
+        for (other, key) in others {
+            self.decide(&other, key);
         }
     }
 }

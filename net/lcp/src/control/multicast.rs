@@ -9,7 +9,6 @@ use shoal_fib::{Family, Fib, FibIndex};
 use shoal_interface::{EventOrigin, HostMulticastRoute};
 use shoal_mfib::{Change, EntryFlags, ItfFlags, Member, Mfib, Prefix, Source};
 
-use super::tables::table_of;
 use super::*;
 
 /// The kernel's table that daemons use unless they ask for another.
@@ -18,12 +17,15 @@ const DEFAULT: u32 = 253;
 /// Table, source and group.
 pub(super) type MulticastKey = (u32, IpAddr, IpAddr);
 
+/// An entry of the multicast table, with its interfaces.
+type MulticastEntry = (FibIndex, Prefix, Vec<Member>);
+
 /// Multicast routes of one namespace.
 #[derive(Default)]
 pub(super) struct MulticastRoutes {
     known: BTreeMap<MulticastKey, HostMulticastRoute>,
     /// What the multicast table has been given: of which entry which interfaces.
-    installed: BTreeMap<MulticastKey, (FibIndex, Prefix, Vec<Member>)>,
+    installed: BTreeMap<MulticastKey, MulticastEntry>,
     /// Those that have been named since the kernel began to tell all.
     seen: Option<BTreeSet<MulticastKey>>,
 }
@@ -60,6 +62,14 @@ fn prefix(route: &HostMulticastRoute) -> Option<Prefix> {
         Prefix::source_group(route.source, route.group)
     };
     prefix.ok()
+}
+
+fn take_members(mfib: &Mfib, (table, prefix): (FibIndex, Prefix), gone: &[Member]) {
+    if !gone.is_empty()
+        && let Err(e) = mfib.take_members(table, prefix, Source::Linux, gone)
+    {
+        tracing::debug!("linux-cp: multicast route {prefix} of Linux: {e}");
+    }
 }
 
 impl Lcp {
@@ -125,11 +135,21 @@ impl Lcp {
         let route = self.with(netns, |mirror| mirror.multicast.known.get(&key).cloned()).flatten();
         let wanted = route.and_then(|route| {
             let prefix = prefix(&route)?;
-            let id = if route.table == DEFAULT { 0 } else { table_of(route.table) };
+            let id = match route.table {
+                DEFAULT => self.main_tables(netns).of(prefix.family()),
+                table => self.table_in(netns, prefix.family(), table),
+            };
             let table = fib.index_of(prefix.family(), id).ok()?;
             Some((table, prefix, self.members(netns, &route)?))
         });
         let before = self.with(netns, |mirror| mirror.multicast.installed.remove(&key)).flatten();
+        let (before, elsewhere) = match (before, &wanted) {
+            (Some(before), Some((table, ..))) if before.0 != *table => (None, Some(before)),
+            (before, _) => (before, None),
+        };
+        if let Some(elsewhere) = elsewhere {
+            self.withdraw_multicast(netns, (&mfib, &fib), elsewhere);
+        }
         if let Some((table, prefix, members)) = wanted {
             let names = members.iter().map(|(member, _)| *member).collect();
             let change = Change { flags: EntryFlags::default(), members };
@@ -148,24 +168,28 @@ impl Lcp {
             }
         }
         let now = self.with(netns, |mirror| mirror.multicast.installed.get(&key).cloned()).flatten();
-        if let Some((table, prefix, members)) = before {
-            let stays = |member: &Member| now.as_ref().is_some_and(|(.., names)| names.contains(member));
-            let gone: Vec<Member> = members.into_iter().filter(|member| !stays(member)).collect();
-            if now.is_none() {
-                self.mark(&mfib, (table, prefix), false);
+        match (before, now) {
+            (Some(before), None) => self.withdraw_multicast(netns, (&mfib, &fib), before),
+            (Some((table, prefix, mut gone)), Some((.., names))) => {
+                gone.retain(|member| !names.contains(member));
+                take_members(&mfib, (table, prefix), &gone);
             }
-            if !gone.is_empty()
-                && let Err(e) = mfib.take_members(table, prefix, Source::Linux, &gone)
-            {
-                tracing::debug!("linux-cp: multicast route {prefix} of Linux: {e}");
-            }
-            if now.is_none()
-                && let Ok(id) = fib.id_of(prefix.family(), table)
-            {
-                self.let_go(netns, &fib, (prefix.family(), id));
-            }
-        } else if let Some((table, prefix, _)) = now {
-            self.mark(&mfib, (table, prefix), true);
+            (None, Some((table, prefix, _))) => self.mark(&mfib, (table, prefix), true),
+            (None, None) => {}
+        }
+    }
+
+    /// Takes an entry out of the multicast table.
+    fn withdraw_multicast(
+        &self,
+        netns: &Option<String>,
+        (mfib, fib): (&Mfib, &Fib),
+        (table, prefix, members): MulticastEntry,
+    ) {
+        self.mark(mfib, (table, prefix), false);
+        take_members(mfib, (table, prefix), &members);
+        if let Ok(id) = fib.id_of(prefix.family(), table) {
+            self.let_go(netns, fib, (prefix.family(), id));
         }
     }
 

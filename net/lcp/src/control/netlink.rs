@@ -173,6 +173,8 @@ pub(super) fn same(a: &HostRoute, b: &HostRoute) -> bool {
 pub struct FollowInfo {
     /// The namespace, none for the router's own.
     pub netns: Option<String>,
+    /// This router's tables for Linux's main table.
+    pub main: TablePair,
     /// What was announced.
     pub announced: Announced,
     /// Prefixes that are known.
@@ -229,6 +231,7 @@ impl Lcp {
     pub fn followed(&self) -> Vec<FollowInfo> {
         let info = |(netns, mirror): (&Option<String>, &mirror::Mirror)| FollowInfo {
             netns: netns.clone(),
+            main: mirror.main,
             announced: mirror.watch.announced,
             prefixes: mirror.routes.prefixes(),
             installed: mirror.installed.len(),

@@ -2,6 +2,7 @@
 // A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
 #![allow(clippy::ref_option)]
 
+use shoal_fib::Path;
 use shoal_interface::{EventOrigin, HostNextHop, HostRoute};
 use shoal_module::cli::Pace;
 
@@ -11,6 +12,16 @@ use super::*;
 
 /// Numbers that are held for a namespace; the kernel has no bound of its own.
 const MOST: usize = 1_048_576;
+
+/// Paths of a group with so many buckets, of which those that stay keep their flows.
+pub fn resilient(mut paths: Vec<Path>, buckets: Option<u16>) -> Vec<Path> {
+    if let Some(buckets) = buckets {
+        for path in &mut paths {
+            *path = path.buckets(buckets);
+        }
+    }
+    paths
+}
 
 impl Lcp {
     /// A number means this now, or nothing any more.

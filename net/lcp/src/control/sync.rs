@@ -1,4 +1,8 @@
 //! What the router's interfaces are, passed on to their images: state, MTU, addresses.
+// A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
+#![allow(clippy::ref_option)]
+
+use shoal_wire::IpPrefix;
 
 use super::*;
 
@@ -28,12 +32,14 @@ impl Lcp {
         }
     }
 
-    /// Changes the image of an interface, which may be a VLAN of Linux on that of its port.
-    fn tell_linux(&self, phy: SwIfIndex, change: HostChange) {
+    /// Changes the image of an interface, which may be a VLAN of Linux on that of its port; whether that was possible.
+    pub(super) fn tell_linux(&self, phy: SwIfIndex, change: HostChange) -> bool {
         let pair = |pairs: &BTreeMap<SwIfIndex, Pair>| {
             pairs.get(&phy).map(|pair| (pair.host, pair.vlan.as_ref().map(|_| pair.host_index)))
         };
-        let (Some((host, vlan)), Ok(side)) = (pair(&self.pairs.borrow()), self.host_side()) else { return };
+        let (Some((host, vlan)), Ok(side)) = (pair(&self.pairs.borrow()), self.host_side()) else {
+            return false;
+        };
         let (what, done) = match (change, vlan) {
             (HostChange::Up(_), Some(link)) => ("state", side.change_link(host, link, change)),
             (HostChange::Mtu(_), Some(link)) => ("MTU", side.change_link(host, link, change)),
@@ -44,7 +50,69 @@ impl Lcp {
                 ("address", side.set_address(host, address, present))
             }
         };
+        let is_done = done.is_ok();
         self.warn(phy, what, done);
+        is_done
+    }
+
+    /// Gives the kernel an address of an interface or takes it away; that it says so is expected.
+    fn tell_address(&self, phy: SwIfIndex, address: (IpAddr, u8), present: bool) {
+        if self.tell_linux(phy, HostChange::Address(address, present))
+            && let Some(pair) = self.pairs.borrow_mut().get_mut(&phy)
+            && self.mirrors.borrow().contains_key(&pair.netns)
+        {
+            pair.expected.push((address, present));
+        }
+    }
+
+    /// Whether the kernel says only that it has done with an address what it was told: the router may have changed it again since. What it
+    /// says beside that is another party's, and ends what was expected of the address.
+    pub(super) fn is_expected(&self, phy: SwIfIndex, address: (IpAddr, u8), present: bool) -> bool {
+        let mut pairs = self.pairs.borrow_mut();
+        let Some(pair) = pairs.get_mut(&phy) else { return false };
+        let first = pair.expected.iter().position(|(of, _)| *of == address);
+        let is_it = first.and_then(|at| pair.expected.get(at)).is_some_and(|(_, told)| *told == present);
+        match first {
+            Some(at) if is_it => drop(pair.expected.remove(at)),
+            _ => pair.expected.retain(|(of, _)| *of != address),
+        }
+        is_it
+    }
+
+    /// Linux has done with an address what it was told: one that it has no more, and is not to get again, it brings no more.
+    pub(super) fn forget_brought(&self, phy: SwIfIndex, address: (IpAddr, u8)) {
+        let has_gone = self.pairs.borrow_mut().get_mut(&phy).is_some_and(|pair| {
+            let stays =
+                pair.addresses.contains(&address) || pair.expected.iter().any(|(of, _)| *of == address);
+            !stays && pair.from_linux.remove(&address)
+        });
+        if has_gone {
+            self.mark_brought(phy, address, false);
+        }
+    }
+
+    /// Says whether Linux has brought an address.
+    pub(super) fn mark_brought(&self, phy: SwIfIndex, (address, len): (IpAddr, u8), by_linux: bool) {
+        let Some(control) = self.control.upgrade() else { return };
+        match IpPrefix::new(address, len) {
+            Ok(IpPrefix::Ip4(own)) => {
+                if let Ok(ip4) = control.get::<Ip4>() {
+                    ip4.set_brought(phy, own, by_linux);
+                }
+            }
+            Ok(IpPrefix::Ip6(own)) => {
+                if let Ok(ip6) = control.get::<Ip6>() {
+                    ip6.set_brought(phy, own.addr(), by_linux);
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// All was listed: nothing that was announced before is still to come.
+    pub(super) fn expect_nothing(&self, netns: &Option<String>) {
+        let mut pairs = self.pairs.borrow_mut();
+        pairs.values_mut().filter(|pair| pair.netns == *netns).for_each(|pair| pair.expected.clear());
     }
 
     /// Lets the kernel use the image as long as the interface is up.
@@ -64,7 +132,9 @@ impl Lcp {
     }
 
     pub(super) fn sync_mtu(&self, phy: SwIfIndex) {
-        if let Ok(data) = self.interfaces.data(phy) {
+        if let Ok(data) = self.interfaces.data(phy)
+            && self.told_by_linux.get() != Some(phy)
+        {
             self.tell_linux(phy, HostChange::Mtu(data.mtu));
         }
     }
@@ -92,10 +162,10 @@ impl Lcp {
             None => return,
         };
         for gone in before.iter().filter(|a| !now.contains(a)) {
-            self.tell_linux(phy, HostChange::Address(*gone, false));
+            self.tell_address(phy, *gone, false);
         }
         for new in now.iter().filter(|a| !before.contains(a)) {
-            self.tell_linux(phy, HostChange::Address(*new, true));
+            self.tell_address(phy, *new, true);
         }
     }
 }

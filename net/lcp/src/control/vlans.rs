@@ -56,6 +56,13 @@ enum Place {
     Impossible(&'static str),
 }
 
+impl OfVlan {
+    /// Whether the sub-interface was made for it.
+    pub fn is_made(&self) -> bool {
+        self.is_made
+    }
+}
+
 impl Lcp {
     /// Whether the image of an interface is a VLAN of Linux.
     pub(super) fn is_vlan(&self, phy: SwIfIndex) -> bool {
@@ -318,7 +325,7 @@ impl Lcp {
         self.disconnect_vlan(sub);
         self.pairs_changed(&pair.netns, pair.host_index);
         if with_sub && !vlan.is_made {
-            self.keep_table(sub, &pair);
+            self.keep_interface(sub, &pair);
         }
         let ethernet = self.control.upgrade().and_then(|control| control.get::<Ethernet>().ok());
         if let Some(ethernet) = ethernet.filter(|_| with_sub && vlan.is_made)

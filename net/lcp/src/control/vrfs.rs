@@ -11,7 +11,7 @@ use shoal_interface::{EventOrigin, HostLinkKind};
 use shoal_ip::AddressError;
 use shoal_wire::{Ip4Prefix, IpPrefix};
 
-use super::tables::table_of;
+use super::tables::is_main;
 use super::*;
 
 /// A VRF of Linux, for display.
@@ -23,8 +23,8 @@ pub struct VrfInfo {
     pub name: String,
     /// The kernel's table.
     pub table: u32,
-    /// Whether this router can have a table of that number.
-    pub is_usable: bool,
+    /// This router's table, if it can have one of that number.
+    pub id: Option<u32>,
     /// Interfaces whose images are part of it.
     pub members: Vec<SwIfIndex>,
 }
@@ -32,7 +32,7 @@ pub struct VrfInfo {
 /// This router's table for a VRF with a table of the kernel; none if there cannot be one. The kernel knows no table 0, and
 /// the highest number means `none' to clients of this router.
 fn usable(table: u32) -> Option<u32> {
-    (table != 0 && table != u32::MAX).then(|| table_of(table))
+    (table != 0 && table != u32::MAX).then_some(table)
 }
 
 impl mirror::Mirror {
@@ -67,7 +67,7 @@ impl Lcp {
                     netns: netns.clone(),
                     name: link.name.clone(),
                     table,
-                    is_usable: usable(table).is_some(),
+                    id: if is_main(table) { Some(mirror.main.ip4) } else { usable(table) },
                     members: members.collect(),
                 });
             }
@@ -98,24 +98,26 @@ impl Lcp {
 
     /// An interface uses the table that Linux says its image does.
     pub(super) fn follow_vrf(&self, phy: SwIfIndex) {
-        let Some((netns, host_index, now)) = self
+        let Some((netns, host_index, (now, is_made))) = self
             .pairs
             .borrow()
             .get(&phy)
             .filter(|pair| pair.host_index != 0)
-            .map(|pair| (pair.netns.clone(), pair.host_index, pair.vrf))
+            .map(|pair| (pair.netns.clone(), pair.host_index, (pair.vrf, pair.is_made_by_linux())))
         else {
             return;
         };
         let wanted = self.with(&netns, |mirror| {
             let link = mirror.links.get(&host_index)?;
-            Some(link.master.and_then(|master| mirror.vrf_table(master)))
+            // A VRF of the main table is none.
+            Some(link.master.and_then(|master| mirror.vrf_table(master)).filter(|table| !is_main(*table)))
         });
         // Nothing is known of the image yet.
         let Some(wanted) = wanted.flatten() else { return };
         let wanted = match wanted.map(usable) {
-            None => None,
-            Some(Some(id)) => Some(id),
+            // What Linux has made is where its main table is.
+            None => Some(self.main_tables(&netns)).filter(|main| is_made && *main != TablePair::default()),
+            Some(Some(id)) => Some(TablePair::both(id)),
             Some(None) => {
                 let first =
                     self.with(&netns, |mirror| mirror.refuse(host_index, "no table of the VRF's number"));
@@ -130,7 +132,7 @@ impl Lcp {
             self.with(&netns, |mirror| mirror.refused.remove(&host_index));
             return;
         }
-        // An image that is in no VRF any more is in Linux's main table.
+        // One that leaves a VRF goes back to where it was.
         if let Err(why) = self.move_to(&netns, phy, wanted) {
             // It is tried again after each listing.
             if self.with(&netns, |mirror| mirror.refuse(host_index, &why)) == Some(true) {
@@ -142,29 +144,31 @@ impl Lcp {
         if let Some(pair) = self.pairs.borrow_mut().get_mut(&phy) {
             pair.vrf = wanted;
         }
+        self.decide_main(&netns);
         // There may be room for addresses where it was, and where it is.
         self.give_back_lost();
         // Entries of daemons for a table wait for it.
         self.decide_all_multicast(&netns, false);
     }
 
-    /// Moves an interface to a table, with its addresses: that of a VRF, or none.
-    fn move_to(&self, netns: &Option<String>, phy: SwIfIndex, vrf: Option<u32>) -> Result<(), String> {
+    /// Moves an interface to tables, with its addresses: those of a VRF, or those where it was before.
+    fn move_to(&self, netns: &Option<String>, phy: SwIfIndex, vrf: Option<TablePair>) -> Result<(), String> {
         let Some(control) = self.control.upgrade() else { return Ok(()) };
         let fib = control.get::<Fib>().map_err(|e| e.to_string())?;
-        let (id, Some((from_linux, host))) = (vrf.unwrap_or(0), self.moves_with(phy)) else { return Ok(()) };
+        let Some((from_linux, host)) = self.moves_with(phy) else { return Ok(()) };
+        let to = self.destination(&fib, phy, vrf);
         let before = self.own_addresses(phy);
         // Neither family moves alone.
         let mut held = Vec::new();
         let done = Family::ALL.into_iter().try_for_each(|family| {
-            self.hold(netns, &fib, (family, id)).map_err(|e| e.to_string())?;
+            self.hold(netns, &fib, (family, to.of(family))).map_err(|e| e.to_string())?;
             held.push(family);
             Ok(())
         });
         let done = done.and_then(|()| {
             // Of a VRF no configuration has what Linux has given.
             let is_linux = |address: IpPrefix| from_linux.contains(&(address.addr(), address.len()));
-            let moved = Moved { phy, id, is_linux: &is_linux, in_vrf: vrf.is_some() };
+            let moved = Moved { phy, to, is_linux: &is_linux, in_vrf: vrf.is_some() };
             self.moving.set(Some(phy));
             let done = moved.ip4(&control).and(moved.ip6(&control));
             self.moving.set(None);
@@ -173,24 +177,43 @@ impl Lcp {
         // What Linux sends into a TUN is routed as if that had received it.
         let done = done.and_then(|()| match host {
             Some(phy) => {
-                let moved = Moved { phy, id, is_linux: &|_| false, in_vrf: false };
+                let moved = Moved { phy, to, is_linux: &|_| false, in_vrf: false };
                 moved.ip4(&control).and(moved.ip6(&control))
             }
             None => Ok(()),
         });
         // From now on the interface itself needs the tables.
         for family in held {
-            self.let_go(netns, &fib, (family, id));
+            self.let_go(netns, &fib, (family, to.of(family)));
         }
+        let tables = self.tables_of(phy);
         // Addresses that had no room there stay in Linux, and are tried again.
         let own = self.own_addresses(phy);
         if let Some(pair) = self.pairs.borrow_mut().get_mut(&phy) {
+            pair.tables = tables;
             pair.addresses.retain(|address| own.contains(address));
             pair.from_linux.retain(|address| own.contains(address));
             let lost = before.into_iter().filter(|address| !own.contains(address));
             pair.lost.extend(lost.map(|address| (address, from_linux.contains(&address))));
         }
         done
+    }
+
+    /// The tables that an interface goes to: where it was before it became part of a VRF, that is remembered.
+    fn destination(&self, fib: &Fib, phy: SwIfIndex, vrf: Option<TablePair>) -> TablePair {
+        let mut pairs = self.pairs.borrow_mut();
+        let Some(pair) = pairs.get_mut(&phy) else { return TablePair::default() };
+        if let Some(vrf) = vrf {
+            if pair.vrf.is_none() {
+                pair.before_vrf = pair.tables;
+            }
+            return vrf;
+        }
+        let there = |family| match pair.before_vrf.of(family) {
+            id if fib.index_of(family, id).is_ok() => id,
+            _ => 0,
+        };
+        TablePair { ip4: there(Family::Ip4), ip6: there(Family::Ip6) }
     }
 
     /// Tries addresses again that had no room in the tables that interfaces went to.
@@ -231,8 +254,12 @@ impl Lcp {
         }
     }
 
-    /// A pair goes and its interface stays: in the table where Linux has put it, which is the operator's from now on.
-    pub(super) fn keep_table(&self, phy: SwIfIndex, pair: &Pair) {
+    /// A pair goes and its interface stays: with the addresses that Linux has given it, and in the table where Linux has put it. All that
+    /// is the operator's from now on.
+    pub(super) fn keep_interface(&self, phy: SwIfIndex, pair: &Pair) {
+        for address in &pair.from_linux {
+            self.mark_brought(phy, *address, false);
+        }
         let Some(control) = self.control.upgrade().filter(|_| pair.vrf.is_some()) else { return };
         let (Ok(fib), Ok(ip4), Ok(ip6)) = (control.get::<Fib>(), control.get::<Ip4>(), control.get::<Ip6>())
         else {
@@ -313,7 +340,8 @@ impl Lcp {
     ) -> Option<Via> {
         let fib = self.control.upgrade().and_then(|control| control.get::<Fib>().ok())?;
         let id = self.with(netns, |mirror| mirror.vrf_table(host_index)).flatten().and_then(usable)?;
-        if id == table_of(from) {
+        let id = self.table_in(netns, family, id);
+        if id == self.table_in(netns, family, from) {
             return None;
         }
         let key = (host_index, family);
@@ -353,7 +381,7 @@ impl Lcp {
 /// An interface on its way to a table.
 struct Moved<'a> {
     phy: SwIfIndex,
-    id: u32,
+    to: TablePair,
     /// Whether Linux has given it an address.
     is_linux: &'a dyn Fn(IpPrefix) -> bool,
     /// Whether the table is that of a VRF.
@@ -367,7 +395,8 @@ impl Moved<'_> {
     }
 
     fn lost(&self, address: IpPrefix, why: &AddressError) {
-        tracing::warn!("linux-cp: {address} is lost on the way to table {}: {why}", self.id);
+        let id = self.to.of(Family::of(address.addr()));
+        tracing::warn!("linux-cp: {address} is lost on the way to table {id}: {why}");
     }
 
     /// Moves what IPv4 has on the interface. Addresses that have no room in the table are lost.
@@ -378,7 +407,7 @@ impl Moved<'_> {
         for (address, _) in &had {
             ip4.del_address(self.phy, *address).map_err(|e| e.to_string())?;
         }
-        let moved = ip4.follow_table(self.phy, self.id).map_err(|e| e.to_string());
+        let moved = ip4.follow_table(self.phy, self.to.ip4).map_err(|e| e.to_string());
         for (address, was_learnt) in had {
             let put = if self.is_learnt(address.into(), was_learnt) {
                 ip4.add_learnt(self.phy, address)
@@ -388,6 +417,7 @@ impl Moved<'_> {
             if let Err(e) = put {
                 self.lost(address.into(), &e);
             }
+            ip4.set_brought(self.phy, address, (self.is_linux)(address.into()));
         }
         moved
     }
@@ -399,12 +429,13 @@ impl Moved<'_> {
         for address in &before.addresses {
             ip6.del_address(self.phy, *address).map_err(|e| e.to_string())?;
         }
-        let moved = ip6.follow_table(self.phy, self.id).map_err(|e| e.to_string());
+        let moved = ip6.follow_table(self.phy, self.to.ip6).map_err(|e| e.to_string());
         for address in before.addresses {
             if let Err(e) = ip6.add_address(self.phy, address) {
                 self.lost(address.into(), &e);
                 continue;
             }
+            ip6.set_brought(self.phy, address.addr(), (self.is_linux)(address.into()));
             if self.is_learnt(address.into(), before.learnt.contains(&address.addr())) {
                 ip6.set_learnt(self.phy, address.addr());
             }

@@ -101,6 +101,47 @@ fn routes_that_name_a_next_hop_follow_it_and_go_with_it() {
 }
 
 #[test]
+fn a_member_that_leaves_a_resilient_group_moves_its_own_flows_alone() {
+    let Setup { router, .. } = setup();
+    let one = |id: u32| {
+        let next_hop = format!("10.0.0.{id}").parse().ok();
+        let hop = Some(HostNextHop::One(HostPath { host_index: 7, next_hop, weight: 1 }));
+        HostEvent::NextHop { id, hop }
+    };
+    let group = |all: &[u32]| {
+        let hop = HostNextHop::Resilient(all.iter().map(|id| (*id, 1)).collect(), 64);
+        HostEvent::NextHop { id: 100, hop: Some(hop) }
+    };
+    let by = |to: &str| {
+        let route = HostRoute { next_hop_id: Some(100), ..route(to, 20, HostWay::Via(Vec::new())) };
+        HostEvent::Route { route, present: true }
+    };
+    let all = [11, 12, 13, 14];
+    hear(&router, all.map(one));
+    hear(&router, [group(&all), by("198.51.100.0/24"), by("203.0.113.0/24")]);
+    let (fib, adjacencies) = (router.get::<shoal_fib::Fib>(), router.get::<shoal_adj::Adjacencies>());
+    let buckets = |to: [u8; 4]| {
+        let at = fib.lookup(shoal_fib::FibIndex::DEFAULT, to);
+        let (_, buckets) = adjacencies.members(at).unwrap();
+        buckets.iter().map(|b| adjacencies.get(*b).next_hop().unwrap()).collect::<Vec<_>>()
+    };
+    let before = buckets([198, 51, 100, 1]);
+    assert_eq!((before.len(), buckets([203, 0, 113, 1])), (64, before.clone()));
+    // The kernel says that the member is gone, and perhaps that the group is another one.
+    let gone: IpAddr = [10, 0, 0, 12].into();
+    hear(&router, [HostEvent::NextHop { id: 12, hop: None }]);
+    let after = buckets([198, 51, 100, 1]);
+    assert!(before.iter().zip(&after).all(|(was, is)| *is != gone && (was == is || *was == gone)));
+    hear(&router, [group(&[11, 13, 14])]);
+    assert_eq!((buckets([198, 51, 100, 1]), buckets([203, 0, 113, 1])), (after.clone(), after.clone()));
+    // It comes back and takes its share.
+    hear(&router, [one(12), group(&all)]);
+    let back = buckets([198, 51, 100, 1]);
+    assert!(after.iter().zip(&back).all(|(was, is)| was == is || *is == gone));
+    assert_eq!(back.iter().filter(|at| **at == gone).count(), 16);
+}
+
+#[test]
 fn many_routes_by_one_next_hop_change_with_it_and_what_is_not_named_again_goes() {
     use shoal_fib::Path;
     let Setup { mut router, phy, .. } = setup();
