@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The router and keepalived share addresses, both families, VRRP 3 and 2: a host that uses them as its gateway goes on when the router
+# The router and keepalived share addresses, both families, VRRP 3 and 2; router advertisements come from the virtual router. A host that uses them as its gateway goes on when the router
 # is killed, stopped or comes back, and how long it waited is printed.
 . "$(dirname "$0")/lib.sh"
 need ping keepalived
@@ -100,6 +100,12 @@ await 10 in_a ping -6 -c 1 -W 1 fd00:1::100 || fail "the IPv6 address is not ans
 in_a ping -c 1 -W 1 10.0.1.100 >/dev/null || fail "the address is not answered"
 says "10.0.1.100 .*00:00:5e:00:01:07" ip -n "$A" neigh || fail "another MAC address: $(ip -n "$A" neigh)"
 says "fd00:1::100 .*00:00:5e:00:02:07" ip -n "$A" -6 neigh || fail "another MAC address: $(ip -n "$A" -6 neigh)"
+# Host a hears router advertisements of the virtual router alone, with its MAC address (RFC 9568 8.2.3).
+gateway() { ip -n "$A" -6 route show default; }
+await 30 says 'default via fe80::7 ' gateway || fail "no router advertisement of the virtual router: $(gateway); $(ctl show ip6 interface host-va)"
+says 'default via fe80::[^7]' gateway && fail "the router advertises itself, too: $(gateway)"
+says "fe80::7 .*00:00:5e:00:02:07" ip -n "$A" -6 neigh || fail "the virtual router has another MAC address: $(ip -n "$A" -6 neigh)"
+says 'They come from fe80::7, virtual router 7' ctl show ip6 interface host-va || fail "show ip6 interface: $(ctl show ip6 interface host-va)"
 
 # `without WHAT COMMAND...`: how many milliseconds host a was without its gateway while the command did something.
 without() {
@@ -126,7 +132,7 @@ die() { kill -9 "$router"; }
 without "the router is killed" die
 wait "$router" 2>/dev/null
 router=
-has 10.0.1.100 && has fd00:1::100 || fail "keepalived does not take over: $(tail -n 20 "$work/keepalived.log")"
+{ await 5 has 10.0.1.100 && await 5 has fd00:1::100; } || fail "keepalived does not take over: $(tail -n 20 "$work/keepalived.log")"
 
 # It comes back, and keepalived goes.
 configure

@@ -35,6 +35,7 @@ pub(crate) use mirror::MIRRORS;
 pub mod ra;
 mod router;
 mod solicit;
+mod speakers;
 mod virtual_addresses;
 
 use autoconf::Autoconf;
@@ -47,6 +48,7 @@ use ra::Radv;
 pub(crate) use router::ReceivedAdvertisement;
 pub use solicit::Solicit;
 use solicit::Soliciting;
+pub use speakers::VirtualSpeaker;
 
 /// Neighbour discovery of this router.
 pub struct Nd {
@@ -68,6 +70,8 @@ pub struct Nd {
     proxied: RefCell<BTreeSet<Key>>,
     /// Addresses that this router has for the time being.
     virtual_addresses: RefCell<BTreeMap<Key, MacAddress>>,
+    /// Virtual routers by interface and number, with what this router speaks as while it is one.
+    virtual_routers: RefCell<BTreeMap<(SwIfIndex, u8), Option<VirtualSpeaker>>>,
     /// Interfaces on which everybody is answered for.
     mirrors: RefCell<BTreeSet<SwIfIndex>>,
     radv: RefCell<BTreeMap<SwIfIndex, Radv>>,
@@ -107,6 +111,7 @@ impl Nd {
             older_queriers: RefCell::default(),
             proxied: RefCell::default(),
             virtual_addresses: RefCell::default(),
+            virtual_routers: RefCell::default(),
             mirrors: RefCell::default(),
             radv: RefCell::default(),
             delegated: RefCell::default(),
@@ -236,6 +241,15 @@ impl Nd {
         self.observers.add(observer);
     }
 
+    /// Tells of each address of this router that another station is found to have (RFC 4862 5.4.5).
+    pub fn watch_duplicates(&self, tell: impl Fn(SwIfIndex, Ipv6Addr) + 'static) {
+        self.observe(move |what| {
+            if let Observed::Address { key, standing: AddressState::Duplicate, .. } = what {
+                tell(key.0, key.1);
+            }
+        });
+    }
+
     /// Writes what packets read of a link.
     fn publish(&self, interface: SwIfIndex) {
         let mut link = Link::default();
@@ -268,6 +282,7 @@ impl Nd {
         forget_all_of(interface, &mut self.virtual_addresses.borrow_mut());
         forget_all_of(interface, &mut self.groups.borrow_mut());
         forget_all_of(interface, &mut self.routers.borrow_mut());
+        self.virtual_routers.borrow_mut().retain(|(of, _), _| *of != interface);
         self.older_queriers.borrow_mut().remove(&interface);
         let proxied: Vec<Key> = self.proxied.borrow().range(of(interface)).copied().collect();
         for key in &proxied {

@@ -25,7 +25,7 @@ mod running;
 mod show;
 
 pub use control::ra::{Advertise, Course, Prefix, RaConfig};
-pub use control::{Autoconfigure, Dad, DefaultRoute, FormedAddress, Nd, Proxy, Solicit};
+pub use control::{Autoconfigure, Dad, DefaultRoute, FormedAddress, Nd, Proxy, Solicit, VirtualSpeaker};
 pub use error::NdError;
 pub use link::{AddressState, Link, Links};
 pub use protocol::Discovery;

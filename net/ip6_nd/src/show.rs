@@ -89,6 +89,14 @@ struct RouterView {
     age: f64,
 }
 
+/// A virtual router that hosts hear advertisements from.
+#[derive(Serialize)]
+struct VirtualView {
+    number: u8,
+    /// As whom this router advertises; null while another one does.
+    advertises_as: Option<Ipv6Addr>,
+}
+
 /// What routers make of an interface.
 #[derive(Serialize)]
 struct Autoconf {
@@ -110,6 +118,8 @@ pub(crate) struct InterfaceView {
     autoconfig: Option<Autoconf>,
     prefixes: Vec<PrefixView>,
     routers: Vec<RouterView>,
+    /// Virtual routers, whose advertisements take the place of this router's own.
+    virtual_routers: Vec<VirtualView>,
     mtu: u32,
     dad: bool,
     suppressed: bool,
@@ -171,6 +181,11 @@ impl InterfaceView {
             }),
             prefixes: config.prefixes.iter().map(prefix).collect(),
             routers: nd.routers(interface).into_iter().map(router).collect(),
+            virtual_routers: nd
+                .virtual_routers(interface)
+                .into_iter()
+                .map(|(number, who)| VirtualView { number, advertises_as: who.map(|who| who.address) })
+                .collect(),
             mtu: nd.link_mtu(interface),
             dad: nd.dad_transmits() > 0,
             suppressed: config.suppressed() || nd.autoconfigured(interface).is_some(),
@@ -237,6 +252,12 @@ impl fmt::Display for InterfaceView {
             let (min, max) = self.interval;
             writeln!(f, "  ND router advertisements are sent every {max} seconds (min interval is {min})")?;
             writeln!(f, "  ND router advertisements live for {} seconds", self.lifetime)?;
+        }
+        for VirtualView { number, advertises_as } in &self.virtual_routers {
+            match advertises_as {
+                Some(address) => writeln!(f, "  They come from {address}, virtual router {number}")?,
+                None => writeln!(f, "  Those of virtual router {number} are another router's")?,
+            }
         }
         if let Some(autoconf) = &self.autoconfig {
             let route = if autoconf.default_route { " and the default route" } else { "" };

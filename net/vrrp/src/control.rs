@@ -232,6 +232,7 @@ impl Vrrp {
         if old.machine.state == State::Master {
             self.renew(index);
         }
+        self.tell_hosts(index);
         Ok(())
     }
 
@@ -360,6 +361,7 @@ impl Vrrp {
                 self.counts.became_master.add(0, index as usize, 1);
                 self.take_over(index);
             }
+            self.tell_hosts(index);
             let name = self.name(key.interface);
             tracing::info!("vrrp: VR {} on {name} is {new}, was {old}", key.vr_id);
             let observers = self.observers.borrow().clone();

@@ -11,6 +11,7 @@ use shoal_wire::nd_options::PrefixInformation;
 use shoal_wire::{Ip6Prefix, IpProtocol, MacAddress};
 
 use super::Nd;
+use super::speakers::VirtualSpeaker;
 use crate::NdError;
 use crate::counters::Kind;
 use crate::frame::{HEADERS, LONGEST, MessageRoute};
@@ -222,7 +223,7 @@ impl Nd {
     }
 
     fn may_advertise(&self, interface: SwIfIndex) -> bool {
-        let spoken = self.links.now(interface).is_some_and(|link| link.link_local().is_some());
+        let spoken = !self.speakers(interface).is_empty();
         // RFC 4861 6.2.2: where it lets itself be configured as a host it is none of the link's routers.
         spoken && self.is_up(interface) && !self.ra_config(interface).suppressed() && !self.is_host(interface)
     }
@@ -304,16 +305,26 @@ impl Nd {
         }
     }
 
-    /// Sends one advertisement.
+    /// Sends an advertisement, from each that hosts hear.
     fn advertise(&self, interface: SwIfIndex, config: &RaConfig, to: Option<(Ipv6Addr, MacAddress)>) {
-        let Ok(data) = self.interfaces.data(interface) else { return };
-        let Some(src) = self.links.now(interface).and_then(|link| link.link_local()) else { return };
-        if !self.is_up(interface) {
-            return;
+        if self.is_up(interface) {
+            let all = self.speakers(interface);
+            for speaker in all {
+                self.advertise_as(interface, speaker, config, to);
+            }
         }
+    }
+
+    fn advertise_as(
+        &self,
+        interface: SwIfIndex,
+        VirtualSpeaker { address: src, mac }: VirtualSpeaker,
+        config: &RaConfig,
+        to: Option<(Ipv6Addr, MacAddress)>,
+    ) {
         let way = match to {
-            Some((dst, dst_mac)) => MessageRoute { src_mac: data.mac(), dst_mac, src, dst },
-            None => MessageRoute::to_group(data.mac(), src, ALL_NODES),
+            Some((dst, dst_mac)) => MessageRoute { src_mac: mac, dst_mac, src, dst },
+            None => MessageRoute::to_group(mac, src, ALL_NODES),
         };
         let mut out = [0; LONGEST];
         let Some(place) = out.get_mut(HEADERS..) else { return };
@@ -321,7 +332,7 @@ impl Nd {
             RouterAdvertisement::new(config.flags(), config.lifetime_secs).with_hop_limit(config.hop_limit);
         let mut message = ra.write(place);
         if config.link_layer == Advertise::Yes {
-            message = message.source_link_layer(data.mac());
+            message = message.source_link_layer(mac);
         }
         message = message.mtu(self.link_mtu(interface));
         let said = config.prefixes.iter().filter(|(_, p)| p.advertise == Advertise::Yes);

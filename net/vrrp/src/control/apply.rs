@@ -1,13 +1,15 @@
 //! This router takes the addresses over, or gives them up.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
+use shoal_adj::Family;
 use shoal_fib::{FibIndex, Path, Source, Via};
+use shoal_ip6_nd::VirtualSpeaker;
 use shoal_wire::{IpPrefix, MacAddress};
 
-use super::Vrrp;
+use super::{Info, Vrrp};
 use crate::config::{Config, VrKey};
-use crate::machine::OWNER;
+use crate::machine::{OWNER, State};
 
 /// What was done, to be undone.
 pub(super) struct Applied {
@@ -88,6 +90,28 @@ impl Vrrp {
     pub(super) fn renew(&self, index: u32) {
         self.give_up(index);
         self.take_over(index);
+    }
+
+    /// Hosts hear router advertisements of the virtual router from the one that has the addresses, and of no other one on the link
+    /// (RFC 9568, 8.2.3). Of one without a link-local address they can hear nothing.
+    pub(super) fn tell_hosts(&self, index: u32) {
+        let Some(Info { config, machine, .. }) = self.info(index) else { return };
+        let VrKey { interface, vr_id, .. } = config.key;
+        let is_link_local = |address: &IpAddr| match address {
+            IpAddr::V6(address) => Some(*address).filter(Ipv6Addr::is_unicast_link_local),
+            IpAddr::V4(_) => None,
+        };
+        if config.key.family == Family::Ip4 {
+            return;
+        }
+        match config.addresses.iter().find_map(is_link_local).filter(|_| machine.state != State::Initialize) {
+            Some(address) => {
+                let speaker = VirtualSpeaker { address, mac: config.key.mac() };
+                let speaker = Some(speaker).filter(|_| machine.state == State::Master);
+                self.nd.set_virtual_router(interface, vr_id, speaker);
+            }
+            None => self.nd.remove_virtual_router(interface, vr_id),
+        }
     }
 
     fn answer(&self, key: VrKey, address: IpAddr, mac: Option<MacAddress>) {
