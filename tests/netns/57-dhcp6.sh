@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # DHCPv6 with Kea at host b: the router gets an address and a prefix there, gives its other interface an address of the prefix, and host a
-# makes its own of what that advertises. What is renewed, what is given back.
+# makes its own of what that advertises. An address that another station has is declined. What is renewed, what is given back.
 . "$(dirname "$0")/lib.sh"
 need ping kea-dhcp6
 hosts
@@ -34,13 +34,18 @@ KEA_PIDFILE_DIR=$work/kea KEA_LOCKFILE_DIR=$work/kea ip netns exec "$B" kea-dhcp
 helpers+=($!)
 await 10 says ':547' in_b ss -lun || fail "kea does not listen: $(tail -n 5 "$work/kea.log")"
 
+# The first address of the pool is another station's: the server hears so, and gives another one.
+ip -n "$B" addr add fd00:2::100/64 dev eth0 nodad
+expect "dad" ctl set ip6 dad enable
 expect "address" ctl dhcp6 client host-vb
 expect "prefix" ctl dhcp6 pd client host-vb prefix group isp
 expect "lan" ctl set ip6 address host-va prefix group isp ::7:0:0:0:1/64
-await 15 says "state bound" ctl show dhcp6 clients || fail "no address: $(ctl show dhcp6 clients) $(tail -n 5 "$work/kea.log")"
+await 20 says "declined 1 addresses" ctl show dhcp6 clients || fail "nothing is declined: $(ctl show dhcp6 clients) $(tail -n 5 "$work/kea.log")"
+await 10 says "DHCP6_DECLINE_LEASE\|DECLINE" cat "$work/kea.log" || fail "the server hears nothing: $(tail -n 10 "$work/kea.log")"
+await 30 says "state bound" ctl show dhcp6 clients || fail "no address: $(ctl show dhcp6 clients) $(tail -n 5 "$work/kea.log")"
 await 15 says "fd77:0:0:ab07::1/64" ctl show dhcp6 pd clients || fail "no prefix: $(ctl show dhcp6 pd clients) $(tail -n 5 "$work/kea.log")"
 mine=$(ctl show dhcp6 clients | sed -n 's,^ *\(fd00:2::1[0-9a-f]*\) preferred.*,\1,p')
-[ -n "$mine" ] || fail "another address: $(ctl show dhcp6 clients)"
+[ -n "$mine" ] && [ "$mine" != fd00:2::100 ] || fail "another address: $(ctl show dhcp6 clients)"
 ip -n "$B" -6 route add fd77:0:0:ab00::/56 via "$mine" || fail "no way back"
 await 5 in_b ping -6 -c 1 -W 1 "$mine" || fail "the router does not answer at $mine"
 await 5 in_b ping -6 -c 1 -W 1 fd77:0:0:ab07::1 || fail "the router does not answer at the address of its prefix"

@@ -133,6 +133,10 @@ struct ClientView {
     renews_in: Option<u64>,
     rebinds_in: Option<u64>,
     leases: Vec<LeaseView>,
+    /// Addresses that other stations had.
+    declined: u64,
+    /// How often the server had it ask again.
+    reconfigured: u64,
 }
 
 #[derive(Serialize)]
@@ -147,6 +151,8 @@ struct FromPrefixView {
 struct ClientsView {
     duid: String,
     clients: Vec<ClientView>,
+    /// Messages that had clients ask again and were not believed.
+    refused: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     addresses: Vec<FromPrefixView>,
 }
@@ -158,6 +164,9 @@ fn seconds(time: Option<u64>) -> String {
 impl fmt::Display for ClientsView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "DUID {}", self.duid)?;
+        if self.refused > 0 {
+            writeln!(f, "{} Reconfigure messages were not believed", self.refused)?;
+        }
         for client in &self.clients {
             write!(f, "{} state {}", client.interface, client.state)?;
             if !client.group.is_empty() {
@@ -172,6 +181,12 @@ impl fmt::Display for ClientsView {
             }
             for LeaseView { prefix, preferred, valid } in &client.leases {
                 writeln!(f, "  {prefix} preferred {} valid {}", seconds(*preferred), seconds(*valid))?;
+            }
+            if client.declined > 0 {
+                writeln!(f, "  declined {} addresses that other stations had", client.declined)?;
+            }
+            if client.reconfigured > 0 {
+                writeln!(f, "  its server had it ask again {} times", client.reconfigured)?;
             }
         }
         for FromPrefixView { interface, group, rest, address } in &self.addresses {
@@ -196,6 +211,8 @@ fn show(control: &Control, wanted: Wanted) -> Result<Output, CliError> {
         server: info.server.map(|server| hex(&server)),
         renews_in: info.times.0,
         rebinds_in: info.times.1,
+        declined: info.declined,
+        reconfigured: info.reconfigured,
         leases: info
             .leases
             .into_iter()
@@ -221,6 +238,7 @@ fn show(control: &Control, wanted: Wanted) -> Result<Output, CliError> {
     Ok(Output::view(ClientsView {
         duid: hex(&dhcp.duid()),
         clients,
+        refused: dhcp.refused6(),
         addresses: addresses.into_iter().map(of_prefix).collect(),
     }))
 }

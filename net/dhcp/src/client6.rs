@@ -13,6 +13,11 @@ const SOLICIT: (u32, u32, u32) = (1, 120, 0);
 const REQUEST: (u32, u32, u32) = (1, 30, 10);
 const RENEW: (u32, u32, u32) = (10, 600, 0);
 const RELEASE: (u32, u32, u32) = (1, 0, 4);
+const DECLINE: (u32, u32, u32) = (1, 0, 4);
+const INFORMATION: (u32, u32, u32) = (1, 3600, 0);
+/// How long a client waits that has declined all it had, as a DHCPv4 one (RFC 2131, 3.1): one station that answers for every address does
+/// not have it ask for all that there are.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// How far a client is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +32,10 @@ pub enum Phase {
     Renew,
     /// It asks all servers.
     Rebind,
+    /// It tells its server that others have what that gave.
+    Decline,
+    /// It waits after that.
+    Wait,
 }
 
 impl Phase {
@@ -38,6 +47,8 @@ impl Phase {
             Phase::Bound => "bound",
             Phase::Renew => "renew",
             Phase::Rebind => "rebind",
+            Phase::Decline => "decline",
+            Phase::Wait => "wait",
         }
     }
 }
@@ -94,6 +105,10 @@ pub struct Machine6 {
     pub t1: Option<Time>,
     /// When it asks all servers.
     pub t2: Option<Time>,
+    /// What others have, until the server knows.
+    declined: Vec<Item>,
+    /// When it asks for something else.
+    resume: Option<Time>,
 }
 
 fn after(now: Time, seconds: u32) -> Option<Time> {
@@ -109,8 +124,16 @@ fn until(time: Time, now: Time) -> u32 {
 impl Machine6 {
     /// A client that has nothing yet; what it asks first.
     pub fn start(id: u32) -> (Machine6, Vec<Act6>) {
-        let mut machine =
-            Machine6 { id, phase: Phase::Solicit, server: None, leases: Vec::new(), t1: None, t2: None };
+        let mut machine = Machine6 {
+            id,
+            phase: Phase::Solicit,
+            server: None,
+            leases: Vec::new(),
+            t1: None,
+            t2: None,
+            declined: Vec::new(),
+            resume: None,
+        };
         let acts = machine.solicit();
         (machine, acts)
     }
@@ -123,6 +146,7 @@ impl Machine6 {
 
     fn solicit(&mut self) -> Vec<Act6> {
         (self.phase, self.server, self.t1, self.t2) = (Phase::Solicit, None, None, None);
+        (self.declined, self.resume) = (Vec::new(), None);
         vec![self.ask(kind::SOLICIT, SOLICIT, 0, Vec::new())]
     }
 
@@ -142,8 +166,57 @@ impl Machine6 {
         match (said.kind, self.phase) {
             (kind::ADVERTISE, Phase::Solicit) => self.advertised(said),
             (kind::REPLY, Phase::Request | Phase::Renew | Phase::Rebind) => self.replied(said, now),
+            // RFC 8415, 18.2.10.3: whatever the server says of it.
+            (kind::REPLY, Phase::Decline) => self.has_declined(now),
             _ => Vec::new(),
         }
+    }
+
+    /// Another station has an address that a server gave (RFC 8415, 18.2.8).
+    pub fn decline(&mut self, prefix: Ip6Prefix) -> Vec<Act6> {
+        let is_known = self.leases.iter().any(|lease| lease.prefix == prefix);
+        if !is_known || self.server.is_none() {
+            return Vec::new();
+        }
+        self.leases.retain(|lease| lease.prefix != prefix);
+        self.declined.push(Item { prefix, preferred: 0, valid: 0 });
+        self.phase = Phase::Decline;
+        vec![Act6::Remove(prefix), self.ask(kind::DECLINE, DECLINE, 0, self.declined.clone())]
+    }
+
+    /// The server knows, or does not answer: it goes on with what it still has.
+    fn has_declined(&mut self, now: Time) -> Vec<Act6> {
+        self.declined.clear();
+        if self.leases.is_empty() {
+            (self.phase, self.resume) = (Phase::Wait, Some(now.after(PAUSE)));
+        } else {
+            self.phase = Phase::Bound;
+        }
+        vec![Act6::Quiet]
+    }
+
+    /// Its server has it ask again: this kind of message (RFC 8415, 18.2.11). One that asks already has no need of it.
+    pub fn reconfigure(&mut self, kind: u8, now: Time) -> Vec<Act6> {
+        match kind {
+            _ if self.phase != Phase::Bound => Vec::new(),
+            kind::RENEW => vec![self.renew(now)],
+            kind::REBIND => vec![self.rebind(now)],
+            _ => vec![self.ask(kind::INFORMATION, INFORMATION, 0, Vec::new())],
+        }
+    }
+
+    fn renew(&mut self, now: Time) -> Act6 {
+        self.phase = Phase::Renew;
+        let rest = self.t2.map_or(0, |t2| until(t2, now).max(1));
+        self.ask(kind::RENEW, RENEW, rest, self.items(now))
+    }
+
+    fn rebind(&mut self, now: Time) -> Act6 {
+        self.phase = Phase::Rebind;
+        let last =
+            self.leases.iter().map(|lease| lease.valid).max_by_key(|valid| valid.unwrap_or(Time(u64::MAX)));
+        let rest = last.flatten().map_or(0, |valid| until(valid, now).max(1));
+        self.ask(kind::REBIND, RENEW, rest, self.items(now))
     }
 
     fn advertised(&mut self, said: &ServerReply<'_>) -> Vec<Act6> {
@@ -221,6 +294,7 @@ impl Machine6 {
         let asks = match self.phase {
             Phase::Bound => self.t1.or(self.t2),
             Phase::Renew => self.t2,
+            Phase::Wait => self.resume,
             _ => None,
         };
         self.leases.iter().filter_map(|lease| lease.valid).chain(asks).min()
@@ -237,31 +311,27 @@ impl Machine6 {
             }
             !has_gone
         });
-        if before > 0 && self.leases.is_empty() {
+        let is_over = |time: Option<Time>| time.is_some_and(|time| time <= now);
+        let has_lost_all = before > 0 && self.leases.is_empty() && self.phase != Phase::Decline;
+        if has_lost_all || self.phase == Phase::Wait && is_over(self.resume) {
             acts.extend(self.solicit());
             return acts;
         }
-        let is_over = |time: Option<Time>| time.is_some_and(|time| time <= now);
-        let last =
-            self.leases.iter().map(|lease| lease.valid).max_by_key(|valid| valid.unwrap_or(Time(u64::MAX)));
         if matches!(self.phase, Phase::Bound | Phase::Renew) && is_over(self.t2) {
-            self.phase = Phase::Rebind;
-            let rest = last.flatten().map_or(0, |valid| until(valid, now).max(1));
-            acts.push(self.ask(kind::REBIND, RENEW, rest, self.items(now)));
+            acts.push(self.rebind(now));
         } else if self.phase == Phase::Bound && is_over(self.t1) {
-            self.phase = Phase::Renew;
-            let rest = self.t2.map_or(0, |t2| until(t2, now).max(1));
-            acts.push(self.ask(kind::RENEW, RENEW, rest, self.items(now)));
+            acts.push(self.renew(now));
         }
         acts
     }
 
     /// What it asked was not answered.
-    pub fn unanswered(&mut self) -> Vec<Act6> {
+    pub fn unanswered(&mut self, now: Time) -> Vec<Act6> {
         match self.phase {
             Phase::Solicit | Phase::Request => self.solicit(),
+            Phase::Decline => self.has_declined(now),
             // The next time that is due says what becomes of it.
-            Phase::Bound | Phase::Renew | Phase::Rebind => Vec::new(),
+            Phase::Bound | Phase::Renew | Phase::Rebind | Phase::Wait => Vec::new(),
         }
     }
 
@@ -271,6 +341,7 @@ impl Machine6 {
             return self.solicit();
         }
         (self.phase, self.t1, self.t2) = (Phase::Rebind, None, None);
+        self.declined.clear();
         vec![self.ask(kind::REBIND, (1, 10, 0), 0, self.items(now))]
     }
 
@@ -359,7 +430,7 @@ mod tests {
         // All are silent.
         machine.due(at(90));
         machine.due(at(110));
-        assert!(machine.unanswered().is_empty());
+        assert!(machine.unanswered(at(110)).is_empty());
         let acts = machine.due(at(190));
         assert_eq!((&acts[0], asked(&acts).kind), (&Act6::Remove(prefix(1)), kind::SOLICIT));
     }
@@ -396,7 +467,7 @@ mod tests {
         let none = given(&[], (0, 0), status::NO_PREFIXES);
         assert_eq!(asked(&machine.hear(&said(kind::REPLY, 0, &none), at(0))).kind, kind::SOLICIT);
         machine.hear(&said(kind::ADVERTISE, 0, &good), at(0));
-        assert_eq!(asked(&machine.unanswered()).kind, kind::SOLICIT);
+        assert_eq!(asked(&machine.unanswered(at(0))).kind, kind::SOLICIT);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::net::Ipv6Addr;
 use shoal_wire::Ip6Prefix;
 
 use crate::message6::push;
+use crate::reconfigure6::{ReconfigureKey, key_of};
 
 /// Kinds of messages.
 pub mod kind {
@@ -22,6 +23,12 @@ pub mod kind {
     pub const REPLY: u8 = 7;
     /// The client has no use for it any more.
     pub const RELEASE: u8 = 8;
+    /// Another station has what the server gave.
+    pub const DECLINE: u8 = 9;
+    /// The server has the client ask again.
+    pub const RECONFIGURE: u8 = 10;
+    /// What else should the client know?
+    pub const INFORMATION: u8 = 11;
     /// Every kind that a client sends.
     pub const OF_CLIENTS: &[u8] = &[1, 3, 4, 5, 6, 8, 9, 11];
 }
@@ -45,7 +52,9 @@ const IA_ADDRESS: u16 = 5;
 const WANTED: u16 = 6;
 const PREFERENCE: u16 = 7;
 const ELAPSED: u16 = 8;
+const AUTHENTICATION: u16 = 11;
 const STATUS: u16 = 13;
+const RECONFIGURE_ACCEPT: u16 = 20;
 const NAME_SERVERS: u16 = 23;
 const IA_PD: u16 = 25;
 const IA_PREFIX: u16 = 26;
@@ -108,6 +117,8 @@ pub struct ClientRequest<'a> {
     pub wanted: Wanted,
     /// For which interface, and which it had or was offered.
     pub association: &'a Association,
+    /// Whether the client obeys a server that has it ask again.
+    pub reconfigures: bool,
 }
 
 impl ClientRequest<'_> {
@@ -121,6 +132,14 @@ impl ClientRequest<'_> {
         }
         push(&mut bytes, ELAPSED, &self.elapsed.to_be_bytes());
         push(&mut bytes, WANTED, [NAME_SERVERS, SOL_MAX_RT].map(u16::to_be_bytes).as_flattened());
+        // RFC 8415, 21.20: in the messages that get an answer with a key.
+        const SAY_SO: [u8; 5] = [kind::SOLICIT, kind::REQUEST, kind::RENEW, kind::REBIND, kind::INFORMATION];
+        if self.reconfigures && SAY_SO.contains(&self.kind) {
+            push(&mut bytes, RECONFIGURE_ACCEPT, &[]);
+        }
+        if self.kind == kind::INFORMATION {
+            return bytes;
+        }
         let Association { id, t1, t2, items, .. } = self.association;
         let mut inner = [id, t1, t2].map(|word| word.to_be_bytes()).concat();
         for Item { prefix, preferred, valid } in items {
@@ -157,10 +176,12 @@ pub struct Answer {
     pub prefixes: Option<Association>,
     /// Name servers.
     pub name_servers: Vec<Ipv6Addr>,
+    /// The key by which it will prove that it has the client ask again.
+    pub key: Option<ReconfigureKey>,
 }
 
 /// Options one behind the other; ends early at one that is cut short.
-struct Options<'a>(&'a [u8]);
+pub(crate) struct Options<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Options<'a> {
     type Item = (u16, &'a [u8]);
@@ -232,11 +253,13 @@ impl Answer {
             addresses: None,
             prefixes: None,
             name_servers: Vec::new(),
+            key: None,
         };
         for (number, value) in Options(rest) {
             match number {
                 CLIENT => answer.client = value.to_vec(),
                 SERVER => answer.server = value.to_vec(),
+                AUTHENTICATION => answer.key = key_of(value),
                 PREFERENCE => answer.preference = *value.first()?,
                 STATUS => answer.status = status_of(value)?,
                 IA_NA => answer.addresses = association(number, value),
@@ -282,6 +305,7 @@ mod tests {
             elapsed: 50,
             wanted,
             association: &association,
+            reconfigures: false,
         }
         .write()
     }

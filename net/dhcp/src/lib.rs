@@ -21,6 +21,7 @@ mod lines;
 pub mod message4;
 pub mod message6;
 pub mod node;
+pub mod reconfigure6;
 mod running;
 
 pub use control::{

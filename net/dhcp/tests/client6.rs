@@ -18,15 +18,15 @@ use shoal_wire::Ip6Prefix;
 
 use crate::common::bare;
 
-const SERVER: [u8; 6] = [0, 2, 0, 0, 0, 9];
-const UDP: usize = 14 + 40;
+pub const SERVER: [u8; 6] = [0, 2, 0, 0, 0, 9];
+pub const UDP: usize = 14 + 40;
 
-fn prefix(text: &str) -> Ip6Prefix {
+pub fn prefix(text: &str) -> Ip6Prefix {
     text.parse().unwrap()
 }
 
 /// DHCPv6 messages that came out since the last look, with the frames they were in.
-fn sent(bed: &mut NatBed) -> Vec<Vec<u8>> {
+pub fn sent(bed: &mut NatBed) -> Vec<Vec<u8>> {
     bed.router.run();
     let is = |frame: &Vec<u8>| {
         frame.len() > UDP + 8 && frame[20] == 17 && frame[UDP + 2..UDP + 4] == 547u16.to_be_bytes()
@@ -34,12 +34,12 @@ fn sent(bed: &mut NatBed) -> Vec<Vec<u8>> {
     bed.outside.received().into_iter().filter(is).collect()
 }
 
-fn last(bed: &mut NatBed) -> Vec<u8> {
+pub fn last(bed: &mut NatBed) -> Vec<u8> {
     sent(bed).pop().expect("a message")
 }
 
 /// What a client says: kind, transaction, its identifier and what it asks for.
-fn read(frame: &[u8]) -> (u8, Answer) {
+pub fn read(frame: &[u8]) -> (u8, Answer) {
     let mut message = frame[UDP + 8..].to_vec();
     let kind = std::mem::replace(&mut message[0], kind::REPLY);
     // A server's message has the same form, and names a server.
@@ -47,7 +47,7 @@ fn read(frame: &[u8]) -> (u8, Answer) {
     (kind, Answer::read(&message).unwrap())
 }
 
-fn items(all: &[(&str, u32, u32)]) -> Vec<Item> {
+pub fn items(all: &[(&str, u32, u32)]) -> Vec<Item> {
     let item = |(text, preferred, valid): &(&str, u32, u32)| Item {
         prefix: prefix(text),
         preferred: *preferred,
@@ -57,9 +57,10 @@ fn items(all: &[(&str, u32, u32)]) -> Vec<Item> {
 }
 
 /// A server's answer to a frame.
-fn answer(bed: &mut NatBed, asked: &[u8], kind: u8, wanted: Wanted, association: &Association) {
+pub fn answer(bed: &mut NatBed, asked: &[u8], kind: u8, wanted: Wanted, association: &Association) {
     let (_, question) = read(asked);
     let bytes = ClientRequest {
+        reconfigures: false,
         kind,
         transaction: question.transaction,
         client: &question.client,
@@ -72,7 +73,7 @@ fn answer(bed: &mut NatBed, asked: &[u8], kind: u8, wanted: Wanted, association:
     reply(bed, asked, &bytes);
 }
 
-fn reply(bed: &mut NatBed, asked: &[u8], message: &[u8]) {
+pub fn reply(bed: &mut NatBed, asked: &[u8], message: &[u8]) {
     let client = Ipv6Addr::from(<[u8; 16]>::try_from(&asked[22..38]).unwrap());
     let from: Ipv6Addr = "fe80::99".parse().unwrap();
     let packet = PacketBuilder::ethernet(FAR, bed.outside.mac()).ip6(from, client).udp(547, 546);
@@ -80,11 +81,11 @@ fn reply(bed: &mut NatBed, asked: &[u8], message: &[u8]) {
     bed.router.run();
 }
 
-fn given(all: &[(&str, u32, u32)], (t1, t2): (u32, u32)) -> Association {
+pub fn given(all: &[(&str, u32, u32)], (t1, t2): (u32, u32)) -> Association {
     Association { t1, t2, items: items(all), ..Association::default() }
 }
 
-fn start(wanted: Wanted) -> NatBed {
+pub fn start(wanted: Wanted) -> NatBed {
     let mut bed = bare();
     let group = if wanted == Wanted::Prefixes { "isp" } else { "" };
     bed.router.get::<Dhcp>().add_client6(bed.outside.index(), wanted, group).unwrap();
@@ -93,14 +94,14 @@ fn start(wanted: Wanted) -> NatBed {
 }
 
 /// Asks and gets.
-fn bound(bed: &mut NatBed, wanted: Wanted, association: &Association) {
+pub fn bound(bed: &mut NatBed, wanted: Wanted, association: &Association) {
     let solicit = last(bed);
     answer(bed, &solicit, kind::ADVERTISE, wanted, association);
     let request = last(bed);
     answer(bed, &request, kind::REPLY, wanted, association);
 }
 
-fn addresses(bed: &NatBed) -> Vec<String> {
+pub fn addresses(bed: &NatBed) -> Vec<String> {
     bed.router.get::<Ip6>().addresses(bed.outside.index()).iter().map(ToString::to_string).collect()
 }
 
@@ -250,6 +251,7 @@ fn strangers_answers_change_nothing() {
         change(&mut transaction, &mut client, &mut association);
         let (kind, wanted) = (kind::ADVERTISE, Wanted::Addresses);
         ClientRequest {
+            reconfigures: false,
             kind,
             transaction,
             client: &client,

@@ -17,6 +17,7 @@ use crate::client_message6::{Answer, Association, ClientRequest, Wanted, kind};
 use crate::client6::{Act6, Lease6, Machine6, Phase, ServerReply};
 use crate::exchange6::{Due, Exchange, Question};
 use crate::node::ReceivedPacket;
+use crate::reconfigure6::ReconfigureKey;
 
 /// The longest name of a group of prefixes: a message has 63 bytes for it.
 const LONGEST_GROUP: usize = 63;
@@ -35,6 +36,10 @@ pub(super) struct Client6 {
     pub(super) machine: Machine6,
     /// The group that its prefixes are in; of a client for addresses empty.
     pub(super) group: String,
+    /// Addresses that others had.
+    pub(super) declined: u64,
+    /// How often its server had it ask again.
+    pub(super) reconfigured: u64,
 }
 
 /// A client as it is shown.
@@ -54,6 +59,10 @@ pub struct Client6Info {
     pub leases: Vec<(Ip6Prefix, Option<u64>, Option<u64>)>,
     /// Seconds until it asks whether that goes on, and until it asks all servers.
     pub times: (Option<u64>, Option<u64>),
+    /// Addresses that others had.
+    pub declined: u64,
+    /// How often its server had it ask again.
+    pub reconfigured: u64,
 }
 
 /// A server's answer, as clients of the binary API hear of it.
@@ -82,11 +91,15 @@ type Observer = Rc<dyn Fn(&Replied)>;
 pub(super) struct Clients6 {
     /// The router's identifier, if it was given.
     duid: RefCell<Option<Vec<u8>>>,
-    servers: RefCell<Vec<Vec<u8>>>,
+    pub(super) servers: RefCell<Vec<Vec<u8>>>,
     /// A client of the binary API takes answers.
     listens: std::cell::Cell<bool>,
     pub(super) all: RefCell<BTreeMap<Key6, Client6>>,
-    exchanges: RefCell<BTreeMap<Key6, Exchange>>,
+    pub(super) exchanges: RefCell<BTreeMap<Key6, Exchange>>,
+    /// Keys of servers, by their numbers.
+    pub(super) keys: RefCell<BTreeMap<u32, ReconfigureKey>>,
+    /// Messages that had a client ask again and were not believed.
+    pub(super) refused: std::cell::Cell<u64>,
     pub(super) from_prefixes: RefCell<Vec<FromPrefix>>,
     observers: RefCell<Vec<Observer>>,
 }
@@ -219,7 +232,8 @@ impl Dhcp {
             self.ip6.enable(interface, true)?;
         }
         let (machine, acts) = Machine6::start(interface.0);
-        self.clients6.all.borrow_mut().insert(key, Client6 { machine, group: group.to_owned() });
+        let client = Client6 { machine, group: group.to_owned(), declined: 0, reconfigured: 0 };
+        self.clients6.all.borrow_mut().insert(key, client);
         self.act6(key, acts);
         Ok(())
     }
@@ -258,12 +272,14 @@ impl Dhcp {
                 server: machine.server.and_then(|server| servers.get(server as usize).cloned()),
                 leases: machine.leases.iter().map(lease).collect(),
                 times: (left(machine.t1), left(machine.t2)),
+                declined: client.declined,
+                reconfigured: client.reconfigured,
             }
         };
         self.clients6.all.borrow().iter().map(of).collect()
     }
 
-    fn act6(&self, key: Key6, acts: Vec<Act6>) {
+    pub(super) fn act6(&self, key: Key6, acts: Vec<Act6>) {
         // A bell that rings for nothing would have this called for ever.
         if acts.is_empty() {
             return;
@@ -370,7 +386,8 @@ impl Dhcp {
                 Some(Due::Send(elapsed)) => self.tell6(key, elapsed),
                 Some(Due::Ended) => {
                     self.set_exchange(key, None);
-                    let acts = self.clients6.all.borrow_mut().get_mut(&key).map(|c| c.machine.unanswered());
+                    let acts =
+                        self.clients6.all.borrow_mut().get_mut(&key).map(|c| c.machine.unanswered(now));
                     self.act6(key, acts.unwrap_or_default());
                 }
                 Some(Due::Later) | None => {}
@@ -398,6 +415,8 @@ impl Dhcp {
                 elapsed,
                 wanted,
                 association: &question.association,
+                // A client of the binary API hears of no key.
+                reconfigures: self.clients6.all.borrow().contains_key(&key),
             }
             .write()
         };
@@ -431,6 +450,9 @@ impl Dhcp {
 
     /// A server answered.
     pub(super) fn answer_to_client6(&self, heard: &ReceivedPacket, data: &[u8]) {
+        if data.first() == Some(&kind::RECONFIGURE) {
+            return self.reconfigure6(heard, data);
+        }
         let Some(answer) = Answer::read(data) else { return };
         if answer.client != self.duid() {
             return;
@@ -451,10 +473,13 @@ impl Dhcp {
             }
             let none = Association { id, ..Association::default() };
             let association = answer.association(wanted).filter(|of| of.id == id);
-            if question == kind::RELEASE {
+            if [kind::RELEASE, kind::INFORMATION].contains(&question) {
                 self.set_exchange(key, None);
             }
             let Some(server) = self.server6(&answer.server) else { continue };
+            if let Some(secret) = answer.key.filter(|_| answer.kind == kind::REPLY) {
+                self.clients6.keys.borrow_mut().insert(server, secret);
+            }
             self.hear6(key, server, &answer, association.unwrap_or(&none));
         }
         self.ring();

@@ -2,6 +2,7 @@
 
 mod clients;
 mod clients6;
+mod conflicts6;
 mod error;
 mod from_prefixes;
 mod relay4;
@@ -121,6 +122,7 @@ impl Dhcp {
             bell,
             rung,
         });
+        dhcp.watch_duplicates(control);
         let weak = Rc::downgrade(&dhcp);
         interfaces.subscribe(move |_, event| {
             if let Some(dhcp) = weak.upgrade() {
