@@ -222,7 +222,9 @@ fn what_others_have_brought_stays_when_a_router_goes_back_and_goes_with_its_inte
     let mut router = router();
     let engine = engine(&router);
     let type_all = |router: &mut Router, lines: &[&str]| {
-        lines.iter().for_each(|line| drop(router.cli(line).unwrap_or_else(|e| panic!("`{line}': {e}"))));
+        for line in lines {
+            drop(router.cli(line).unwrap_or_else(|e| panic!("`{line}': {e}")));
+        }
     };
     let own = [
         "create loopback interface instance 0",
