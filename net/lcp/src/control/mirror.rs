@@ -194,7 +194,7 @@ impl Lcp {
             HostWay::Via(paths) => paths.iter().any(|path| by(path.host_index)),
             _ => false,
         };
-        let all = mirror.routes.iter().filter(|(_, routes)| routes.values().any(leads));
+        let all = mirror.routes.iter().filter(|(_, routes)| routes.iter().any(leads));
         all.map(|(key, _)| *key).collect()
     }
 
@@ -398,7 +398,7 @@ impl Lcp {
                 let learnt = route.learnt();
                 if mirror.watch.is_check(told) {
                     let subject = Subject::Route(key.0, key.1, Some(metric));
-                    match mirror.routes.get(&key).and_then(|all| all.get(&metric)) {
+                    match mirror.routes.get(&key).and_then(|all| all.get(metric)) {
                         None => mirror.watch.note(subject, Difference::Missing),
                         Some(known) if !same(known, &route) => mirror.watch.note(subject, Difference::Other),
                         Some(_) => {}
@@ -464,17 +464,6 @@ impl Lcp {
         }
     }
 
-    /// What this router can do with a route; nothing if it leaves by no image.
-    fn paths(&self, netns: &Option<String>, route: &HostRoute) -> Vec<Path> {
-        let way = self.with(netns, |mirror| {
-            let buckets = route.next_hop_id.and_then(|id| mirror.next_hops.buckets(id));
-            (mirror.way(route).into_owned(), buckets)
-        });
-        let Some((way, buckets)) = way else { return Vec::new() };
-        let of = (Family::of(route.prefix.0), route.table);
-        resilient(self.paths_of(netns, of, &way), buckets)
-    }
-
     /// What this router can do with a way of a namespace, for packets of a family that are looked up in this table of the
     /// kernel; nothing if it leaves by no image and no VRF.
     pub fn paths_of(&self, netns: &Option<String>, of: (Family, u32), way: &HostWay) -> Vec<Path> {
@@ -508,9 +497,9 @@ impl Lcp {
     /// Gives the forwarding table the best route of a prefix, or takes the last one away; without one that can be used the
     /// prefix is kept pending.
     pub(super) fn decide(&self, netns: &Option<String>, key: Key) {
-        self.install(netns, key);
+        let is_installed = self.install(netns, key);
         self.with(netns, |mirror| {
-            if mirror.routes.get(&key).is_some() && !mirror.installed.contains_key(&key) {
+            if !is_installed && mirror.routes.get(&key).is_some() {
                 mirror.pending.insert(key)
             } else {
                 mirror.pending.remove(&key)
@@ -518,23 +507,33 @@ impl Lcp {
         });
     }
 
-    fn install(&self, netns: &Option<String>, key: Key) {
-        let Some(fib) = self.control.upgrade().and_then(|control| control.get::<Fib>().ok()) else { return };
-        let routes: Vec<HostRoute> = self
-            .with(netns, |mirror| {
-                let all = mirror.routes.get(&key).map(|all| all.values().cloned().collect());
-                all.unwrap_or_default()
-            })
-            .unwrap_or_default();
-        let usable = |route: &HostRoute| {
-            let paths = self.paths(netns, route);
-            (!paths.is_empty()).then_some((route.learnt(), paths))
+    /// The ways of a prefix's routes, the lowest metric first: whether a routing protocol made it, the way, and the buckets of its
+    /// resilient group.
+    fn ways(&self, netns: &Option<String>, key: &Key) -> Vec<(bool, HostWay, Option<u16>)> {
+        let of = |mirror: &mut Mirror| {
+            let of_route = |route: &HostRoute| {
+                let buckets = route.next_hop_id.and_then(|id| mirror.next_hops.buckets(id));
+                (route.learnt(), mirror.way(route).into_owned(), buckets)
+            };
+            mirror.routes.get(key).map(|all| all.iter().map(of_route).collect())
         };
-        let best = routes.iter().find_map(usable);
+        self.with(netns, of).flatten().unwrap_or_default()
+    }
+
+    /// Does that; whether the forwarding table has the prefix then.
+    fn install(&self, netns: &Option<String>, key: Key) -> bool {
         let (table, (address, len)) = key;
-        let (family, Ok(prefix)) = (Family::of(address), IpPrefix::new(address, len)) else { return };
+        let (family, Ok(prefix)) = (Family::of(address), IpPrefix::new(address, len)) else { return false };
+        let Some(fib) = self.control.upgrade().and_then(|control| control.get::<Fib>().ok()) else {
+            return false;
+        };
+        let usable = |(learnt, way, buckets): (bool, HostWay, Option<u16>)| {
+            let paths = resilient(self.paths_of(netns, (family, table), &way), buckets);
+            (!paths.is_empty()).then_some((learnt, paths))
+        };
+        let best = self.ways(netns, &key).into_iter().find_map(usable);
         let id = self.table_in(netns, family, table);
-        let before = self.with(netns, |mirror| mirror.installed.remove(&key)).flatten();
+        let before = self.with(netns, |mirror| mirror.installed.get(&key).copied()).flatten();
         let stays = before.is_some_and(|before| before.id == id);
         let mut now = None;
         if let Some((learnt, paths)) = &best {
@@ -553,10 +552,13 @@ impl Lcp {
                 },
             }
         }
-        if let Some(now) = now {
-            self.with(netns, |mirror| mirror.installed.insert(key, now));
+        if now != before {
+            self.with(netns, |mirror| match now {
+                Some(now) => mirror.installed.insert(key, now),
+                None => mirror.installed.remove(&key),
+            });
         }
-        let Some(before) = before.filter(|before| Some(*before) != now) else { return };
+        let Some(before) = before.filter(|before| Some(*before) != now) else { return now.is_some() };
         let taken =
             fib.index_of(family, before.id).and_then(|index| fib.remove(index, prefix, before.source));
         if let Err(e) = taken {
@@ -567,6 +569,7 @@ impl Lcp {
             self.let_go(netns, &fib, (family, before.id));
         }
         self.give_way_to_others(netns, key, before);
+        now.is_some()
     }
 
     /// A namespace takes a prefix out of a table, where another one may have it, too: that one's is there from now on.

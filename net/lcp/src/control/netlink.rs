@@ -284,8 +284,8 @@ impl Lcp {
             in_same.or_else(|| mirrors.range((from, Unbounded)).find_map(first))?
         };
         let best = self.with(&netns, |mirror| {
-            let (metric, route) = mirror.routes.get(&key)?.first_key_value()?;
-            Some((*metric, mirror.lacks(route)))
+            let route = mirror.routes.get(&key)?.first()?;
+            Some((route.metric, mirror.lacks(route)))
         });
         let (metric, lacks) = best.flatten()?;
         let waits_for = match lacks {

@@ -102,7 +102,7 @@ impl Lcp {
                 return Vec::new();
             }
             let named = |route: &HostRoute| route.next_hop_id.is_some_and(|id| ids.contains(&id));
-            let all = mirror.routes.iter().filter(|(_, routes)| routes.values().any(named));
+            let all = mirror.routes.iter().filter(|(_, routes)| routes.iter().any(named));
             all.map(|(key, _)| *key).collect()
         };
         self.with(netns, find).unwrap_or_default()

@@ -8,8 +8,37 @@ use shoal_interface::HostRoute;
 /// A prefix in a table of the kernel.
 pub(super) type Key = (u32, (IpAddr, u8));
 
-/// The routes to a prefix, by metric.
-pub(super) type ByMetric = BTreeMap<u32, HostRoute>;
+/// The routes to a prefix, the lowest metric first. Nearly always it is one: a tree would take ten times its memory.
+#[derive(Default)]
+pub(super) struct ByMetric(Vec<HostRoute>);
+
+impl ByMetric {
+    /// The one of this metric.
+    pub fn get(&self, metric: u32) -> Option<&HostRoute> {
+        self.0.iter().find(|route| route.metric == metric)
+    }
+
+    /// All.
+    pub fn iter(&self) -> std::slice::Iter<'_, HostRoute> {
+        self.0.iter()
+    }
+
+    /// The one with the lowest metric.
+    pub fn first(&self) -> Option<&HostRoute> {
+        self.0.first()
+    }
+
+    fn insert(&mut self, route: HostRoute) -> Option<HostRoute> {
+        match self.0.binary_search_by_key(&route.metric, |there| there.metric) {
+            Ok(at) => self.0.get_mut(at).map(|there| std::mem::replace(there, route)),
+            Err(at) => {
+                self.0.reserve_exact(1);
+                self.0.insert(at, route);
+                None
+            }
+        }
+    }
+}
 
 #[derive(Default)]
 pub(super) struct Routes {
@@ -43,17 +72,17 @@ impl Routes {
         if let Some(id) = route.next_hop_id {
             *self.naming.entry(id).or_default() += 1;
         }
-        let before = self.all.entry(key).or_default().insert(route.metric, route);
+        let before = self.all.entry(key).or_default().insert(route);
         before.inspect(|before| leave(&mut self.naming, before))
     }
 
     /// Keeps those routes to a prefix that are wanted, which may be changed; whether one went.
     pub fn retain(&mut self, key: &Key, mut wanted: impl FnMut(&mut HostRoute) -> bool) -> bool {
         let Some(routes) = self.all.get_mut(key) else { return false };
-        let before = routes.len();
-        routes.retain(|_, route| keep(&mut self.naming, route, &mut wanted));
-        let went = routes.len() < before;
-        if routes.is_empty() {
+        let before = routes.0.len();
+        routes.0.retain_mut(|route| keep(&mut self.naming, route, &mut wanted));
+        let went = routes.0.len() < before;
+        if routes.0.is_empty() {
             self.all.remove(key);
         }
         went
@@ -63,12 +92,12 @@ impl Routes {
     pub fn retain_all(&mut self, mut wanted: impl FnMut(&Key, &HostRoute) -> bool) -> Vec<Key> {
         let mut changed = Vec::new();
         self.all.retain(|key, routes| {
-            let before = routes.len();
-            routes.retain(|_, route| keep(&mut self.naming, route, &mut |route| wanted(key, route)));
-            if routes.len() < before {
+            let before = routes.0.len();
+            routes.0.retain_mut(|route| keep(&mut self.naming, route, &mut |route| wanted(key, route)));
+            if routes.0.len() < before {
                 changed.push(*key);
             }
-            !routes.is_empty()
+            !routes.0.is_empty()
         });
         changed
     }
