@@ -159,6 +159,18 @@ dmesg -n 1
 say() { echo "GUEST $*"; }
 run() { if "$@" >/tmp/out 2>&1; then say "ok $*"; else say "FAILED $*"; sed 's/^/GUEST: /' /tmp/out; false; fi; }
 words() { grep -qw -- "$1" /proc/cmdline; }
+# A server that has just served a client may be busy with it for a moment more.
+iperf3() {
+  local try code
+  for try in $(seq 50); do
+    command iperf3 "$@" >/tmp/iperf 2>&1
+    code=$?
+    grep -q 'server is busy' /tmp/iperf || break
+    sleep 0.2
+  done
+  cat /tmp/iperf
+  return $code
+}
 while read -r module; do insmod "/mod/$module" || say "FAILED insmod $module"; done </mod/order
 ip link set lo up
 say booted
