@@ -216,7 +216,6 @@ fn a_commit_that_fails_at_any_step_ends_where_it_began() {
     assert!(faults > 100, "only {faults} faults");
 }
 
-/// Run with `cargo test --release -p shoal --bins -- --ignored --nocapture how_long`; what it prints is in the guide.
 #[test]
 fn what_others_have_brought_stays_when_a_router_goes_back_and_goes_with_its_interface() {
     let mut router = router();
@@ -271,6 +270,7 @@ fn what_others_have_brought_stays_when_a_router_goes_back_and_goes_with_its_inte
     assert_eq!(ip4.addresses(loop0).len(), 2);
 }
 
+/// Run with `cargo test --release -p shoal --bins -- --ignored --nocapture how_long`; what it prints is in the guide.
 #[test]
 #[ignore = "a measurement, for a quiet machine"]
 fn how_long_a_large_configuration_takes() {

@@ -38,9 +38,9 @@ pub struct Probes {
     pub targets: Vec<IpAddr>,
     /// The tester's MAC and the device's.
     pub macs: [[u8; 6]; 2],
-    /// From whom.
+    /// The source of IPv4 frames.
     pub source4: Ipv4Addr,
-    /// From whom.
+    /// The source of IPv6 frames.
     pub source6: Ipv6Addr,
     /// Frames a second.
     pub rate: f64,

@@ -122,6 +122,28 @@ pub struct Case {
 }
 
 impl Case {
+    /// Frames of 64 bytes that a device routes from side to side, IPv4, one worker, and nothing more that could be asked.
+    pub fn plain(test: &str, dut: &str) -> Case {
+        Case {
+            test: test.into(),
+            dut: dut.into(),
+            transport: None,
+            forwarding: "route".into(),
+            ip: Ip::Four,
+            frames: Frames::Size(64),
+            direction: Direction::Both,
+            workers: 1,
+            flows: None,
+            routes: 0,
+            rate: None,
+            percent: None,
+            profile: None,
+            replay: None,
+            convergence: None,
+            base: None,
+        }
+    }
+
     /// What tells it apart beyond the columns of the summary.
     pub fn variant(&self) -> String {
         let mut parts = Vec::new();
@@ -233,8 +255,6 @@ pub fn expand(test: &str, common: &Common, defaults: &Defaults<'_>) -> Result<Ve
                         for &flows in &flows {
                             for &percent in &percents {
                                 cases.push(Case {
-                                    test: test.into(),
-                                    dut: dut.clone(),
                                     transport: common.transport.clone(),
                                     forwarding: defaults.forwarding.into(),
                                     ip,
@@ -245,10 +265,7 @@ pub fn expand(test: &str, common: &Common, defaults: &Defaults<'_>) -> Result<Ve
                                     routes: u32::try_from(routes).unwrap_or(u32::MAX),
                                     rate: defaults.rate,
                                     percent,
-                                    profile: None,
-                                    replay: None,
-                                    convergence: None,
-                                    base: None,
+                                    ..Case::plain(test, &dut)
                                 });
                             }
                         }

@@ -12,7 +12,7 @@ use shoal_lab_siitperf::Program;
 use crate::args::{Cli, Command, Common, ConfigCommand, Run, Selftest, Siitperf, Suite};
 use crate::bases::{self, Base};
 use crate::campaign::{Campaign, Ended, GUESS, pin, write_page};
-use crate::cases::{BEARABLE, Case, CaseError, Defaults, Direction, Frames, Ip, budget, conduct, expand};
+use crate::cases::{BEARABLE, Case, CaseError, Defaults, Frames, budget, conduct, expand};
 use crate::catalogue;
 use crate::convergence;
 use crate::doctor;
@@ -374,22 +374,9 @@ impl Lab {
         for transport in &wanted.transport {
             for &size in &wanted.size {
                 let case = Case {
-                    test: "selftest".into(),
-                    dut: "wire".into(),
                     transport: Some(transport.clone()),
-                    forwarding: "route".into(),
-                    ip: Ip::Four,
                     frames: Frames::Size(size),
-                    direction: Direction::Both,
-                    workers: 1,
-                    flows: None,
-                    routes: 0,
-                    rate: None,
-                    percent: None,
-                    profile: None,
-                    replay: None,
-                    convergence: None,
-                    base: None,
+                    ..Case::plain("selftest", "wire")
                 };
                 number += 1;
                 view.case("selftest", &format!("{transport}, {size} B"), number, results);

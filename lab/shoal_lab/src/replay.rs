@@ -17,7 +17,7 @@ use shoal_lab_plan::{Described, SummaryRow};
 use shoal_lab_report::{Bench, Check, CheckOutcome, DeviceRecord, Folder};
 
 use crate::args::Common;
-use crate::cases::{Case, CaseError, Direction, Frames, Ip};
+use crate::cases::{Case, CaseError, Direction};
 use crate::exit::Exit;
 use crate::under_way::{Stop, UnderWay};
 use crate::view::View;
@@ -97,22 +97,11 @@ impl Replay {
     /// The case of it, against the program of another build if there is one.
     pub fn case(self, base: Option<PathBuf>) -> Case {
         Case {
-            test: TEST.into(),
-            dut: "shoal".into(),
             transport: Some(TRANSPORT.into()),
-            forwarding: "route".into(),
-            ip: Ip::Four,
-            frames: Frames::Size(64),
             direction: Direction::Forward,
-            workers: 1,
-            flows: None,
-            routes: 0,
-            rate: None,
-            percent: None,
-            profile: None,
             replay: Some(self),
-            convergence: None,
             base,
+            ..Case::plain(TEST, "shoal")
         }
     }
 

@@ -254,24 +254,7 @@ mod tests {
     use super::*;
 
     fn case(test: &str, frames: Frames) -> Case {
-        Case {
-            test: test.into(),
-            dut: "shoal".into(),
-            transport: None,
-            forwarding: "route".into(),
-            ip: Ip::Four,
-            frames,
-            direction: Direction::Both,
-            workers: 1,
-            flows: None,
-            routes: 0,
-            rate: None,
-            percent: None,
-            profile: None,
-            replay: None,
-            convergence: None,
-            base: None,
-        }
+        Case { frames, ..Case::plain(test, "shoal") }
     }
 
     fn scenario() -> Scenario {

@@ -307,20 +307,20 @@ impl Kinds {
         kind.makes.split("; ").map(|template| self.token(template, line, names)).collect()
     }
 
+    /// Whether a line may be of a form that is wanted, by its words.
+    fn may_be(&self, line: &str, wanted: impl Fn(&LineKind) -> bool) -> bool {
+        let all = self.all.iter().enumerate().filter(|(_, known)| wanted(known.kind));
+        all.map(|(number, _)| self.words(number)).any(|words| line.starts_with(words))
+    }
+
     /// Whether a line may be one that makes an interface.
     pub(crate) fn may_make_interface(&self, line: &str) -> bool {
-        let makes = |known: &&Known| known.kind.makes.starts_with("interface ");
-        self.all
-            .iter()
-            .enumerate()
-            .filter(|(_, known)| makes(known))
-            .any(|(n, _)| line.starts_with(self.words(n)))
+        self.may_be(line, |kind| kind.makes.starts_with("interface "))
     }
 
     /// Whether a line may be of a form whose lines others bring.
     pub(crate) fn may_be_brought(&self, line: &str) -> bool {
-        let all = self.all.iter().enumerate().filter(|(_, known)| known.kind.brought.is_some());
-        all.into_iter().any(|(number, _)| line.starts_with(self.words(number)))
+        self.may_be(line, |kind| kind.brought.is_some())
     }
 
     /// Whether another party has brought a line that the router has.

@@ -131,15 +131,8 @@ impl MacTable {
     #[inline(always)]
     pub fn search(&self, key: Key) -> Search {
         let search = self.place_of(key);
-        self.0.buckets.prefetch_far(search.first as usize);
+        self.0.buckets.prefetch(search.first as usize);
         search
-    }
-
-    /// Asks for a bucket that [`search`](Self::search) has asked for some time ago, and that is looked at soon: for the
-    /// first cache. At once it would wait for too few lines at a time, see [`shoal_infra::prefetch_far`].
-    #[inline(always)]
-    pub(crate) fn search_on(&self, first: u32) {
-        self.0.buckets.prefetch(first as usize);
     }
 
     /// Finds it.

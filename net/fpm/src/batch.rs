@@ -82,10 +82,7 @@ impl Fpm {
     fn keep(&self, key: Key, entry: Entry) {
         let now = entry.installed;
         let before = self.told.borrow_mut().put(key, entry).and_then(|before| before.installed);
-        if let Some(before) = before.filter(|before| Some(*before) != now) {
-            self.withdraw(&key, before);
-        }
-        self.count_installed(before.is_some(), now.is_some());
+        self.note_installed(&key, before, now);
     }
 
     /// What routes of one of zebra's tables that leave this way have in common, as next hops and images are now; `id` is this

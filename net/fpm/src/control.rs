@@ -378,10 +378,7 @@ impl Fpm {
     /// Forgets a route and takes it out of the forwarding table.
     pub(crate) fn forget(&self, key: &Key) {
         let gone = self.told.borrow_mut().remove(key);
-        if let Some(id) = gone.and_then(|entry| entry.installed) {
-            self.installed.set(self.installed.get().saturating_sub(1));
-            self.withdraw(key, id);
-        }
+        self.note_installed(key, gone.and_then(|entry| entry.installed), None);
     }
 
     /// Takes a route out of a table of this router.
@@ -414,20 +411,21 @@ impl Fpm {
         let id = self.table_of(Family::of(key.1.addr()), key.0);
         let outcome = self.install(key, id, &way);
         let now = (outcome == Outcome::Installed).then_some(id);
-        if let Some(before) = before.filter(|before| Some(*before) != now) {
-            self.withdraw(key, before);
-        }
         if let Some(entry) = self.told.borrow_mut().get_mut(key) {
             entry.installed = now;
         }
-        self.count_installed(before.is_some(), now.is_some());
+        self.note_installed(key, before, now);
         outcome
     }
 
-    /// A route was in the forwarding table, or not, and is now, or not.
-    pub(crate) fn count_installed(&self, before: bool, now: bool) {
-        let installed = self.installed.get() + usize::from(now);
-        self.installed.set(installed.saturating_sub(usize::from(before)));
+    /// A route was in one table of this router, or in none, and is in this one now, or in none: it is taken out of the one before, and
+    /// counted.
+    pub(crate) fn note_installed(&self, key: &Key, before: Option<u32>, now: Option<u32>) {
+        if let Some(before) = before.filter(|before| Some(*before) != now) {
+            self.withdraw(key, before);
+        }
+        let installed = self.installed.get() + usize::from(now.is_some());
+        self.installed.set(installed.saturating_sub(usize::from(before.is_some())));
     }
 }
 

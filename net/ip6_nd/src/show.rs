@@ -93,7 +93,7 @@ struct RouterView {
 #[derive(Serialize)]
 struct VirtualView {
     number: u8,
-    /// As whom this router advertises; null while another one does.
+    /// The address that this router advertises by; null while another one does.
     advertises_as: Option<Ipv6Addr>,
 }
 

@@ -99,12 +99,6 @@ impl<T: Zeroable> StableArena<T> {
     pub fn prefetch(&self, index: usize) {
         super::prefetch::prefetch_address(self.base.as_ptr().wrapping_add(index));
     }
-
-    /// The same for a table that is larger than the caches, see [`prefetch_far`](crate::prefetch_far).
-    #[inline(always)]
-    pub fn prefetch_far(&self, index: usize) {
-        super::prefetch::prefetch_far(self.base.as_ptr().wrapping_add(index));
-    }
 }
 
 impl<T> fmt::Debug for StableArena<T> {

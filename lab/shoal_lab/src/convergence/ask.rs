@@ -8,7 +8,7 @@ use shoal_lab_measure::nearest;
 
 use super::{TEST, Wanted};
 use crate::args::{Run, Tables};
-use crate::cases::{Case, CaseError, Direction, Frames, Ip};
+use crate::cases::{Case, CaseError, Direction, Ip};
 
 /// Where frames are sent and received.
 pub(super) const TRANSPORT: &str = "af-packet";
@@ -169,22 +169,11 @@ fn named<T: Copy>(
 
 fn case(forwarder: Forwarder, wanted: Wanted) -> Case {
     Case {
-        test: TEST.into(),
-        dut: forwarder.name().into(),
         transport: Some(TRANSPORT.into()),
-        forwarding: "route".into(),
         ip: if wanted.routes4 > 0 { Ip::Four } else { Ip::Six },
-        frames: Frames::Size(64),
         direction: Direction::Forward,
-        workers: 1,
-        flows: None,
-        routes: 0,
-        rate: None,
-        percent: None,
-        profile: None,
-        replay: None,
         convergence: Some(wanted),
-        base: None,
+        ..Case::plain(TEST, forwarder.name())
     }
 }
 

@@ -98,13 +98,7 @@ impl StagedLookup for Learn {
     }
 
     #[inline(always)]
-    fn advance(facts: Facts<'_>, all: &mut [FrameStations]) {
-        let macs = facts.learn.table.macs();
-        for both in all {
-            let [_, dst_first] = both.found;
-            macs.search_on(dst_first as u32);
-        }
-    }
+    fn advance(_: Facts<'_>, _: &mut [FrameStations]) {}
 
     #[inline(always)]
     fn finish(facts: Facts<'_>, (): (), all: &mut [FrameStations]) {

@@ -1,4 +1,4 @@
-//! From whom hosts of a link hear router advertisements: from this router, or from the virtual routers that it is (RFC 9568 8.2.3).
+//! Which router hosts of a link hear advertisements of: this one, or the virtual routers that it is (RFC 9568 8.2.3).
 
 use std::net::Ipv6Addr;
 
@@ -48,7 +48,7 @@ impl Nd {
         self.virtual_routers.borrow().range((interface, 0)..=(interface, u8::MAX)).next().is_some()
     }
 
-    /// Whom hosts of a link hear advertisements from.
+    /// The routers that hosts of a link hear advertisements of.
     pub(super) fn speakers(&self, interface: SwIfIndex) -> Vec<VirtualSpeaker> {
         if self.has_virtual_routers(interface) {
             return self.virtual_routers(interface).into_iter().filter_map(|(_, speaker)| speaker).collect();
