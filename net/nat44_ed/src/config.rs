@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use shoal_flow::Timeout;
 
+use crate::bindings::IndependentAddresses;
 use crate::sessions::ticks;
 use shoal_nat44::mapping::Mappings;
 
@@ -39,6 +40,8 @@ pub struct Config {
     pub limits: BTreeMap<u32, u32>,
     /// Addresses that hosts share.
     pub pool: Vec<PoolAddress>,
+    /// Those of them whose mappings do not depend on the remote host.
+    pub independent: IndependentAddresses,
     /// Addresses that stand for outside hosts.
     pub twice: Vec<PoolAddress>,
     /// Where the outside is.

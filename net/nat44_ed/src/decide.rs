@@ -8,6 +8,7 @@ use shoal_nat::tuple::{ICMP, TCP, UDP};
 use shoal_nat::{Kind, ParsedPacket, Tuple};
 
 use crate::affinity::Client;
+use crate::bindings::BoundHost;
 use crate::config::Config;
 use crate::ports::Ports;
 use crate::session_direction::Marks;
@@ -104,7 +105,10 @@ impl Asked<'_> {
         let made = match found {
             Some(mapping) if mapping.identity => return Verdict::Pass,
             Some(mapping) => self.by_mapping(sessions, mapping),
-            None => return self.unasked(sessions),
+            None => match self.bound(sessions, Some(tuple.src)) {
+                Some(bound) => self.by_binding(sessions, bound),
+                None => return self.unasked(sessions),
+            },
         };
         // What was made is named by its inside entry; the packet has the other's key.
         let made = made.and_then(|handle| sessions.peer(handle).ok_or(DropReason::CannotTranslate));
@@ -137,7 +141,8 @@ impl Asked<'_> {
     fn decide_inside(&self, sessions: &mut Sessions) -> Result<Option<Handle>, DropReason> {
         let (config, tuple, protocol) = (self.config, self.tuple(), self.seen.protocol);
         let served = config.mappings.external(tuple.dst, tuple.dport, protocol).filter(|m| !m.identity);
-        if !self.is_translated(sessions, served.is_some()) {
+        let bound = if served.is_none() { self.bound_neighbour(sessions) } else { None };
+        if !self.is_translated(sessions, served.is_some() || bound.is_some()) {
             return Ok(None);
         }
         if self.seen.kind == Kind::OtherIcmp {
@@ -168,6 +173,10 @@ impl Asked<'_> {
             session.outside.dst = local.address;
             session.outside.dport = if local.port == 0 { tuple.dport } else { local.port };
             session.outside_table = local.table;
+            session.marks |= Marks::HAIRPIN;
+        } else if let Some(BoundHost { host, table, .. }) = bound {
+            (session.outside.dst, session.outside.dport) = host;
+            session.outside_table = table;
             session.marks |= Marks::HAIRPIN;
         }
         let made = match mapping {
@@ -253,6 +262,39 @@ impl Asked<'_> {
             }
             Err(e) => Err(refused(e)),
         }
+    }
+
+    /// The host that has the outside port a packet goes to, if a remote host may send to it. Requests of ICMP begin nothing.
+    fn bound(&self, sessions: &Sessions, remote: Option<u32>) -> Option<BoundHost> {
+        let (tuple, protocol) = (self.tuple(), self.seen.protocol);
+        let begins = matches!(protocol, TCP | UDP);
+        begins.then(|| sessions.bindings().admitted((tuple.dst, tuple.dport), protocol, remote))?
+    }
+
+    /// The same of a packet of another host behind this router, which is the remote host by its own outside address.
+    fn bound_neighbour(&self, sessions: &Sessions) -> Option<BoundHost> {
+        let (tuple, protocol) = (self.tuple(), self.seen.protocol);
+        let own = sessions.bindings().of_host((tuple.src, tuple.sport), protocol, self.table);
+        self.bound(sessions, own.map(|(address, _)| address))
+    }
+
+    /// RFC 4787, REQ-8, and 5382, REQ-3: a remote host that the filtering admits begins a session.
+    fn by_binding(&self, sessions: &mut Sessions, bound: BoundHost) -> Result<Handle, DropReason> {
+        let (tuple, protocol) = (self.tuple(), self.seen.protocol);
+        if protocol == TCP && !tcp::is_first(self.seen.flags) {
+            return Err(DropReason::NonSyn);
+        }
+        self.room(sessions, bound.table)?;
+        let (host, port) = bound.host;
+        let session = Session {
+            inside: Tuple { src: host, dst: tuple.src, sport: port, dport: tuple.sport },
+            inside_table: bound.table,
+            outside: tuple.reversed(),
+            outside_table: self.table,
+            protocol,
+            marks: bound.marks,
+        };
+        sessions.create(session, self.now).map_err(refused)
     }
 
     /// A packet from outside that no mapping is for.

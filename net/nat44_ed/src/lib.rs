@@ -13,6 +13,7 @@
 //! |---|---|
 //! | what is kept of a session | [`way`], [`sessions`] |
 //! | which worker has it | [`owner`] |
+//! | which outside ports are one host's alone | [`bindings`] |
 //! | what becomes of a packet without one | [`decide`], [`ports`] |
 //! | when a session ends | [`tcp`], [`sessions`] |
 //! | what packets read of the configuration | [`config`], [`mapping`] |
@@ -21,6 +22,7 @@
 
 pub mod affinity;
 pub mod api;
+pub mod bindings;
 mod cli;
 pub mod config;
 mod control;
@@ -41,8 +43,8 @@ pub mod tcp;
 pub use shoal_nat44::mapping;
 
 pub use control::{
-    Address, Balanced, Enable, Nat44, NatError, OfInterface, Purpose, SessionStores, Side, Sides, Slice,
-    Spec, User,
+    Address, Balanced, Enable, Nat44, NatError, OfInterface, Purpose, SessionStores, SharedAddress, Side,
+    Sides, Slice, Spec, User,
 };
 pub use node::stage::Nat44Stages;
 
@@ -57,7 +59,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
-    api: &[&api::API],
+    api: &[&api::API, &api::OWN_API],
     features: &["nat44-ed-in2out", "nat44-ed-out2in", "nat44-ed-classify", "nat44-ed-in2out-output"],
     capacity,
     running: running::running,

@@ -3,9 +3,10 @@
 use shoal_flow::Handle;
 use shoal_graph::clock::Time;
 use shoal_interface::SwIfIndex;
-use shoal_nat::tuple::ICMP;
+use shoal_nat::tuple::{ICMP, UDP};
 use shoal_nat44::ports::{fold, has_ports, range};
 
+use crate::bindings::Endpoint;
 use crate::config::{Config, PoolAddress};
 use crate::decide::DropReason;
 
@@ -46,6 +47,11 @@ impl Ports<'_> {
     /// # Errors
     /// All that were tried are taken.
     pub fn dynamic(&self, sessions: &mut Sessions) -> InjectedPacket {
+        let Session { inside, inside_table, protocol, .. } = self.session;
+        if let Some(outside) = sessions.bindings().of_host((inside.src, inside.sport), protocol, inside_table)
+        {
+            return self.again(sessions, outside);
+        }
         let mut left = ADDRESSES;
         for wish in [AddressChoice::Network, AddressChoice::Table, AddressChoice::Any] {
             for pool in self.in_order().filter(|pool| self.fits(pool, wish)) {
@@ -60,6 +66,15 @@ impl Ports<'_> {
             }
         }
         Err(DropReason::OutOfPorts)
+    }
+
+    /// RFC 4787, REQ-1, and 5382, REQ-1: the host's port has the outside port that it has towards other remote hosts.
+    fn again(&self, sessions: &mut Sessions, (address, port): Endpoint) -> InjectedPacket {
+        match self.create(sessions, self.from(address, port)) {
+            PortAttempt::Made(handle) => Ok(handle),
+            PortAttempt::Taken => Err(DropReason::CannotTranslate),
+            PortAttempt::Full => Err(DropReason::MaxSessions),
+        }
     }
 
     /// The pool, from the address that VPP takes for the host, backwards. RFC 4787, REQ-2: a host keeps its address.
@@ -105,24 +120,38 @@ impl Ports<'_> {
             if !matches!(tried, PortAttempt::Taken) {
                 break;
             }
-            let port = first.wrapping_add(sessions.random.below(count) as u16);
-            tried = self.try_port(sessions, address, port);
+            let offset = self.alike(sessions.random.below(count), first, count);
+            tried = self.try_port(sessions, address, first.wrapping_add(offset as u16));
         }
         tried
     }
 
-    fn try_port(&self, sessions: &mut Sessions, address: u32, port: u16) -> PortAttempt {
+    /// RFC 4787, REQ-4: of UDP, an even port for an even one, and an odd one for an odd one.
+    fn alike(&self, offset: u32, first: u16, count: u32) -> u32 {
+        let differs = (u32::from(first) + offset ^ u32::from(self.session.inside.sport)) & 1 == 1;
+        let other =
+            if (u32::from(first) + offset) & 1 == 1 { offset.checked_sub(1) } else { offset.checked_add(1) };
+        let other = other.filter(|other| *other < count);
+        if self.session.protocol == UDP && differs { other.unwrap_or(offset) } else { offset }
+    }
+
+    /// The session, with this outside address and port.
+    fn from(&self, address: u32, port: u16) -> Session {
         let mut session = self.session;
-        // A port of a mapping is given to no other session.
-        if self.config.mappings.exact(address, port, session.protocol).is_some() {
-            return PortAttempt::Taken;
-        }
         session.outside.src = address;
         session.outside.sport = port;
         if session.protocol == ICMP {
             session.outside.dport = port;
         }
-        self.create(sessions, session)
+        session
+    }
+
+    fn try_port(&self, sessions: &mut Sessions, address: u32, port: u16) -> PortAttempt {
+        // A port of a mapping is given to no other session.
+        if self.config.mappings.exact(address, port, self.session.protocol).is_some() {
+            return PortAttempt::Taken;
+        }
+        self.create(sessions, self.from(address, port))
     }
 
     fn create(&self, sessions: &mut Sessions, session: Session) -> PortAttempt {

@@ -6,7 +6,7 @@ use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 
 use crate::config::Timeouts;
-use crate::{Balanced, Enable, Nat44, Purpose, Spec};
+use crate::{Balanced, Enable, Nat44, Purpose, SharedAddress, Spec};
 use shoal_nat44::mapping::{External, TwiceNat};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
@@ -38,6 +38,16 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     for address in nat.addresses().into_iter().filter(|address| !address.synced) {
         let vrf = address.vrf.map(|vrf| format!(" tenant-vrf {vrf}")).unwrap_or_default();
         line(format!("nat44 add address {}{vrf}{}", address.address, purpose(address.purpose)));
+    }
+    for (address, filtering) in nat.independent() {
+        let address = match address {
+            SharedAddress::Address(address) => format!("address {address}"),
+            SharedAddress::OfInterface(interface) => match name(interface) {
+                Ok(name) => format!("interface {name}"),
+                Err(_) => continue,
+            },
+        };
+        line(format!("set nat44 mapping endpoint-independent {address} filtering {}", filtering.name()));
     }
     for (spec, _) in nat.mappings() {
         let external = match spec.external {

@@ -9,6 +9,7 @@ use shoal_graph::clock::Time;
 use shoal_nat::{Random, Tuple};
 
 use crate::affinity::Affinity;
+use crate::bindings::{Bindings, IndependentAddresses};
 use crate::config::{Config, Timeouts, ticks_of};
 use crate::session_direction::{Marks, SessionDirection};
 use crate::tcp::{ESTABLISHED, FOLLOWS, ICMP_TIMEOUT, OTHER, State, TRANSITORY, UDP_TIMEOUT};
@@ -111,6 +112,8 @@ pub struct Record {
 /// What a worker keeps.
 pub struct Sessions {
     table: Option<Table>,
+    /// Outside ports that are one host's alone.
+    bindings: Bindings,
     /// Sessions of each inside table.
     by_table: HashMap<u32, u32>,
     /// Where the search for room goes on.
@@ -137,6 +140,7 @@ impl Sessions {
     pub fn none() -> Self {
         Sessions {
             table: None,
+            bindings: Bindings::default(),
             by_table: HashMap::new(),
             room: Sweep::default(),
             parcel: Vec::new(),
@@ -158,7 +162,37 @@ impl Sessions {
             settings = settings.timeout(timeout, ticks(seconds + LINGER));
         }
         self.table = Some(FlowTable::new(settings, tick(now))?);
-        Ok(())
+        self.bindings.set_addresses(&config.independent, config.sessions)
+    }
+
+    /// Mappings of these addresses do not depend on the remote host, from now on. Sessions that are there stay, but those whose outside
+    /// port another host has too, or whose host's port has another one; tells how many ended.
+    ///
+    /// # Errors
+    /// There is no memory; then no address has independent mappings.
+    pub fn set_independent(
+        &mut self,
+        addresses: &IndependentAddresses,
+        sessions: u32,
+    ) -> Result<usize, TableError> {
+        let mut bindings = Bindings::default();
+        if self.table.is_some() {
+            bindings.set_addresses(addresses, sessions)?;
+        }
+        let mut over = Vec::new();
+        self.each(Tick(0), |record| {
+            if !bindings.hold(&record.session) {
+                over.push(record.session.inside_key());
+            }
+            true
+        });
+        self.bindings = bindings;
+        Ok(over.iter().filter(|key| self.end(**key)).count())
+    }
+
+    /// Outside ports that are one host's alone.
+    pub fn bindings(&self) -> &Bindings {
+        &self.bindings
     }
 
     /// All sessions end.
@@ -253,8 +287,19 @@ impl Sessions {
     /// Makes a session whose first packet comes now.
     ///
     /// # Errors
-    /// One of its tuples is another's, or there is no room.
+    /// One of its tuples is another's, its outside port is another host's, or there is no room.
     pub fn create(&mut self, session: Session, now: Time) -> Result<Handle, Refusal> {
+        if !self.bindings.hold(&session) {
+            return Err(Refusal::Taken);
+        }
+        let made = self.insert(session, now);
+        if made.is_err() {
+            self.bindings.release(&session);
+        }
+        made
+    }
+
+    fn insert(&mut self, session: Session, now: Time) -> Result<Handle, Refusal> {
         let Session { inside, outside, protocol, .. } = session;
         let mut marks = session.marks & !Marks::INWARD;
         if session.inside_table != session.outside_table {
@@ -309,6 +354,7 @@ impl Sessions {
             protocol: inside.protocol(),
             marks: there.marks.0,
         };
+        self.bindings.release(&session);
         self.list(Event::Ends, &session);
         Some(session)
     }

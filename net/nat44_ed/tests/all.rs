@@ -5,6 +5,7 @@ mod bad_input;
 mod common;
 mod control;
 mod icmp;
+mod independent;
 mod mappings;
 mod model;
 mod output;

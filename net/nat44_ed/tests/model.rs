@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 
 use shoal_nat::Tuple;
 use shoal_nat::tuple::{ICMP, TCP, UDP};
+use shoal_nat44::ports::has_ports;
 use shoal_nat44_ed::Purpose;
+use shoal_nat44_ed::bindings::Filtering;
 use shoal_nat44_ed::mapping::TwiceNat;
+use shoal_nat44_ed::session_direction::Marks;
 use shoal_nat44_ed::sessions::{LINGER, TICKS};
 use shoal_testkit::Rng;
 
@@ -17,12 +20,23 @@ type Key = (Tuple, u8);
 /// Sessions by their two keys, as the packets that come have them: what they leave with.
 fn known(bed: &Bed) -> (BTreeMap<Key, Tuple>, BTreeMap<Key, Tuple>) {
     let (mut inside, mut outside) = (BTreeMap::new(), BTreeMap::new());
+    let (mut ports, mut hosts) = (BTreeMap::new(), BTreeMap::new());
+    let independent = bed.nat().filtering();
+    let endpoint = |tuple: Tuple| (tuple.src, tuple.sport);
     for record in bed.sessions() {
         let session = record.session;
         let there = inside.insert((session.inside, session.protocol), session.outside);
         assert_eq!(there, None, "one inside tuple, two sessions: {session:?}");
         let back = outside.insert((session.outside.reversed(), session.protocol), session.inside.reversed());
         assert_eq!(back, None, "one outside tuple, two sessions: {session:?}");
+        let of_mapping = session.marks & Marks::STATIC != 0;
+        if !of_mapping && has_ports(session.protocol) && independent.contains_key(&session.outside.src) {
+            let (host, port) = (endpoint(session.inside), endpoint(session.outside));
+            let had = ports.insert((host, session.protocol), port).unwrap_or(port);
+            assert_eq!(had, port, "a host's port has two outside ports: {session:?}");
+            let had = hosts.insert((port, session.protocol), host).unwrap_or(host);
+            assert_eq!(had, host, "an outside port is two hosts': {session:?}");
+        }
         let timeout = bed.nat().timeout_of(&record);
         let longest = timeout + (LINGER + 10) * TICKS as u32;
         assert!(record.age <= longest, "a session outlives its time: {record:?}");
@@ -116,7 +130,10 @@ fn back(bed: &mut Bed, rng: &mut Rng) -> bool {
     } else {
         let of_mapping =
             bed.nat().mappings().iter().any(|(_, a)| a.is_some_and(|a| a.to_bits() == tuple.dst));
-        assert!(of_mapping, "no session asked for it: {key:?} came as {:?}", read(&frame));
+        let admits = bed.nat().filtering().get(&tuple.dst).copied();
+        let is_open = matches!(protocol, TCP | UDP)
+            && admits.is_some_and(|filtering| filtering != Filtering::AddressAndPortDependent);
+        assert!(of_mapping || is_open, "no session asked for it: {key:?} came as {:?}", read(&frame));
     }
     true
 }
@@ -127,7 +144,14 @@ fn change(bed: &mut Bed, rng: &mut Rng) {
     let whole = spec(("10.0.0.4", 0), ("192.0.2.110", 0), 0);
     let mut one = spec(("10.0.0.3", 80), ("192.0.2.100", 80), TCP);
     one.twice = *rng.pick(&[TwiceNat::No, TwiceNat::OfItself]);
-    match rng.below(6) {
+    let filtering = *rng.pick(&[
+        None,
+        Some(Filtering::EndpointIndependent),
+        Some(Filtering::AddressDependent),
+        Some(Filtering::AddressAndPortDependent),
+    ]);
+    match rng.below(8) {
+        6..8 => _ = nat.set_independent((address, address), filtering),
         0 => _ = nat.add_addresses((address, address), Purpose::Pool, None),
         1 if nat.addresses().len() > 1 => _ = nat.del_addresses((address, address), Purpose::Pool),
         2 => _ = nat.add_mapping(one),
@@ -144,6 +168,10 @@ fn whatever_comes_no_tuple_is_given_to_two_and_every_byte_is_right() {
         let mut rng = Rng::new(seed + round);
         let mut bed = bed();
         bed.share("192.0.2.100");
+        if round % 2 == 1 {
+            let address = "192.0.2.100".parse().unwrap();
+            bed.nat().set_independent((address, address), Some(Filtering::EndpointIndependent)).unwrap();
+        }
         let (mut left, mut came) = (0, 0);
         for _ in 0..700 {
             match rng.below(20) {

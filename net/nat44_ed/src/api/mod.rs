@@ -1,6 +1,7 @@
 //! Messages: `nat44_ed.api`.
 #![allow(missing_docs, reason = "of fields whose names say it all; each message has its line")]
 
+mod independent;
 mod interface;
 mod mapping;
 mod pool;
@@ -15,6 +16,7 @@ use shoal_module::api::{ApiMessage, ApiPart, Call, Folder};
 pub use shoal_nat::NatConfigFlags;
 
 use crate::Nat44;
+pub use independent::API as OWN_API;
 use shoal_nat44::mapping::TwiceNat;
 
 /// Messages of this crate.

@@ -1,5 +1,6 @@
 //! Commands.
 
+mod independent;
 mod mapping;
 mod session;
 mod set;
@@ -19,6 +20,7 @@ pub static COMMANDS: &[Command] = &[
     set::INTERFACE,
     set::ADDRESS,
     set::INTERFACE_ADDRESS,
+    independent::SET,
     set::FORWARDING,
     set::TIMEOUT,
     set::LIMIT,

@@ -64,7 +64,8 @@ fn name(control: &Control, interface: SwIfIndex) -> String {
 }
 
 fn addresses(control: &Control, _: &Args) -> Text {
-    let all = nat(control)?.addresses();
+    let nat = nat(control)?;
+    let (all, independent) = (nat.addresses(), nat.filtering());
     text(|f| {
         for (heading, purpose) in
             [("NAT44 pool addresses:", Purpose::Pool), ("NAT44 twice-nat pool addresses:", Purpose::Twice)]
@@ -78,6 +79,11 @@ fn addresses(control: &Control, _: &Args) -> Text {
                 }
                 if address.synced {
                     writeln!(f, "  synced with interface address")?;
+                }
+                if purpose == Purpose::Pool
+                    && let Some(filtering) = independent.get(&address.address.to_bits())
+                {
+                    writeln!(f, "  mapping endpoint-independent, filtering {}", filtering.name())?;
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! The control plane: on or off, and what all its parts share.
 
+mod independent;
 mod interfaces;
 mod log;
 mod mappings;
@@ -8,6 +9,7 @@ mod session_stores;
 mod sessions;
 mod settings;
 
+pub use independent::SharedAddress;
 pub use interfaces::{Side, Sides};
 pub use mappings::{Balanced, Spec};
 pub use pool::{Address, OfInterface, Purpose};
@@ -38,6 +40,7 @@ use shoal_nat44::translated::Translated;
 use shoal_reassembly::Reassembly;
 use shoal_syslog::Syslog;
 
+use crate::bindings::Filtering;
 use crate::config::Config;
 use crate::error::{In2outError, Out2inError};
 use crate::node::fast::{BOTH, Fast, IN2OUT, OUT2IN, OUTPUT};
@@ -61,6 +64,7 @@ struct State {
     pool: AddressPool,
     twice: AddressPool,
     followed: BTreeSet<OfInterface>,
+    independent: BTreeMap<SharedAddress, Filtering>,
     statics: Vec<Static>,
     vrf_tables: BTreeMap<u32, Vec<u32>>,
     limits: BTreeMap<u32, u32>,
@@ -201,6 +205,13 @@ impl Nat44 {
 
     /// Has packets see what is configured now.
     fn publish(&self) {
+        if let Err(e) = self.publish_all() {
+            tracing::warn!("ports of shared addresses are not one host's alone: {e}");
+        }
+    }
+
+    /// The same, for what may fail.
+    fn publish_all(&self) -> Result<(), NatError> {
         let mut state = self.state.borrow_mut();
         let outside = self.sides().into_iter().filter(|(_, sides)| sides.outside);
         let outside: Vec<SwIfIndex> = outside.map(|(interface, _)| interface).collect();
@@ -216,12 +227,18 @@ impl Nat44 {
             .iter()
             .filter_map(|(vrf, to)| Some((table(vrf)?, to.iter().filter_map(table).collect())));
         let ways = ways.collect();
+        let independent = state.independent_addresses();
         let config = &mut state.config;
         config.outside = Outside { interfaces: outside, tables, ways, table: config.outside.table };
         (config.pool, config.twice, config.limits) = (pool, twice, limits);
         config.workers = self.keeping.feature().workers();
-        self.shared.config.replace(config.clone());
+        let is_other = config.independent != independent;
+        config.independent = independent;
+        let config = config.clone();
         drop(state);
+        let (independent, sessions) = (config.independent.clone(), config.sessions);
+        self.shared.config.replace(config);
         self.answer_for_pool();
+        if is_other { self.hold_ports(&independent, sessions) } else { Ok(()) }
     }
 }

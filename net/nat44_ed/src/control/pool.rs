@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use shoal_interface::SwIfIndex;
 use shoal_nat44::pool::{AddressPool, PoolEntry, range};
 
-use super::{Nat44, NatError, State};
+use super::{Nat44, NatError, SharedAddress, State};
 
 /// What an address is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -112,6 +112,9 @@ impl Nat44 {
         if let Some(vrf) = pool.vrf {
             self.held.release(vrf);
         }
+        if purpose == Purpose::Pool && pool.from.is_none() {
+            self.state.borrow_mut().independent.remove(&SharedAddress::Address(address));
+        }
         true
     }
 
@@ -157,6 +160,7 @@ impl Nat44 {
             let name = self.interfaces.name(of.interface).unwrap_or_else(|_| of.interface.0.to_string());
             return Err(NatError::NoInterface(name));
         }
+        self.forget_independent(of);
         self.set_followed(of, None);
         self.publish();
         Ok(())
@@ -166,10 +170,17 @@ impl Nat44 {
         for purpose in [Purpose::Pool, Purpose::Twice] {
             let of = OfInterface { interface, purpose };
             if self.state.borrow_mut().followed.remove(&of) {
+                self.forget_independent(of);
                 self.set_followed(of, None);
             }
         }
         self.forget_mappings_of(interface);
+    }
+
+    fn forget_independent(&self, of: OfInterface) {
+        if of.purpose == Purpose::Pool {
+            self.state.borrow_mut().independent.remove(&SharedAddress::OfInterface(of.interface));
+        }
     }
 
     /// An interface's addresses are others now.

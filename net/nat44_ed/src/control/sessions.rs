@@ -180,15 +180,23 @@ impl Nat44 {
         &self,
         change: impl Fn(&mut Sessions) -> usize + Clone + Send + 'static,
     ) -> Result<usize, NatError> {
+        Ok(self.change_with(change)?.into_iter().sum())
+    }
+
+    /// Has every thread change its sessions, and tells what happened to them; what each came to.
+    pub(super) fn change_with<T: Send + 'static>(
+        &self,
+        change: impl Fn(&mut Sessions) -> T + Clone + Send + 'static,
+    ) -> Result<Vec<T>, NatError> {
         let are_wanted = self.shared.news.are_wanted();
         let done = self.graph.on_every_state(&self.keeping, move |_, sessions| {
             sessions.set_listed(are_wanted);
             let done = change(sessions);
             (done, sessions.len(), sessions.take_events().collect::<Vec<_>>())
         })?;
-        let mut all = 0;
+        let mut all = Vec::new();
         for (thread, (done, count, events)) in done {
-            all += done;
+            all.push(done);
             self.shared.counters.set_sessions(thread, count);
             self.log_later(events);
         }
