@@ -32,14 +32,7 @@ in_b iperf3 -s -p 5202 -1 -D
 await 5 listens "$B" 5202 || fail "iperf3 does not listen"
 expect "udp" in_a iperf3 -6 -c $b -p 5202 -u -b 20M -t 2 -R
 # Datagrams that are larger than a packet, both ways.
-echoes='import socket; s = socket.socket(type=2); s.bind(("10.0.2.2", 7)); [s.sendto(*s.recvfrom(9000)) for _ in range(5)]'
-in_b python3 -c "$echoes" &
-helpers+=($!)
-asks='import socket, sys; s = socket.socket(socket.AF_INET6, type=2); s.settimeout(5); s.connect((sys.argv[1], 7))
-for n in range(5): s.send(bytes([n]) * 5000); assert s.recv(9000) == bytes([n]) * 5000
-print("all of them")'
-await 5 says 10.0.2.2:7 in_b ss -lun || fail "the server of datagrams does not listen"
-says "all of them" in_a python3 -c "$asks" $b || fail "datagrams in fragments do not come back"
+fragments_echoed "$A" $b "$B" 10.0.2.2 || fail "datagrams in fragments do not come back"
 
 says "2001:db8:1::1" in_a traceroute -6 -n -w 2 -q 1 -m 4 $b || fail "traceroute does not show the router"
 says "64:ff9b::a00:202" in_a traceroute -6 -n -w 2 -q 1 -m 4 $b || fail "traceroute does not show the host"

@@ -152,6 +152,26 @@ listens() { ip netns exec "$1" ss -Hltn "sport = :$2" | grep -q .; }
 # One command to the router.
 ctl() { timeout "${CTL_TIMEOUT:-20}" "$SHOALCTL" -s "$sock" "$@"; }
 
+# fragments_echoed CLIENT ADDRESS SERVER ITS-ADDRESS: whether five UDP datagrams of 5,000 bytes, which are larger than a packet, come back
+# whole from the server, which the client knows by another address or the same.
+fragments_echoed() {
+  ip netns exec "$3" python3 -c 'import socket, sys
+s = socket.socket(type=socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 7))
+for _ in range(5): s.sendto(*s.recvfrom(9000))' "$4" &
+  helpers+=($!)
+  await 5 says "$4:7 " ip netns exec "$3" ss -lun || return 1
+  says "all of them" in_ns "$1" python3 -c 'import socket, sys
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+s = socket.socket(family, socket.SOCK_DGRAM)
+s.settimeout(5)
+s.connect((sys.argv[1], 7))
+for n in range(5):
+    s.send(bytes([n]) * 5000)
+    assert s.recv(9000) == bytes([n]) * 5000
+print("all of them")' "$2"
+}
+
 # A counter's value out of `show interface`: counter INTERFACE 'rx packets'
 counter() {
   ctl show interface "$1" | awk -v want="$2" 'index($0, want) { print $NF; found = 1; exit } END { if (!found) print 0 }'
