@@ -33,6 +33,7 @@ const STACK: &[&str] = &[
     "bond",
     "nat",
     "nat_state",
+    "redundancy",
     "nat44",
     "translate46",
     "datagram",

@@ -50,6 +50,8 @@ pub struct Config {
     pub mappings: Mappings,
     /// Threads that forward.
     pub workers: Vec<usize>,
+    /// Whether another router forwards: no session begins here.
+    pub standby: bool,
 }
 
 impl Config {

@@ -33,6 +33,8 @@ pub enum DropReason {
     CannotTranslate,
     /// No session asked for it.
     NoTranslation,
+    /// Another router begins sessions.
+    Standby,
 }
 
 /// What becomes of a packet.
@@ -76,6 +78,10 @@ impl Asked<'_> {
     /// Whether there is room for a session of a table's host.
     fn room(&self, sessions: &mut Sessions, table: u32) -> Result<(), DropReason> {
         let config = self.config;
+        // A tuple that this router gave out might be given to another flow by the one that forwards.
+        if config.standby {
+            return Err(DropReason::Standby);
+        }
         let full = |sessions: &Sessions| {
             sessions.len() >= config.sessions as usize || sessions.of_table(table) >= config.limit(table)
         };

@@ -26,6 +26,9 @@ pub enum In2outError {
     /// no translation
     #[counter("no translation")]
     NoTranslation,
+    /// no session begins here, another router forwards
+    #[counter("no session begins here, another router forwards")]
+    Standby,
 }
 
 /// Why a packet to a host is dropped.
@@ -58,4 +61,7 @@ pub enum Out2inError {
     /// couldn't translate packet
     #[counter("couldn't translate packet")]
     CannotTranslate,
+    /// no session begins here, another router forwards
+    #[counter("no session begins here, another router forwards")]
+    Standby,
 }

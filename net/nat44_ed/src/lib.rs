@@ -16,6 +16,7 @@
 //! | which outside ports are one host's alone | [`bindings`] |
 //! | what becomes of a packet without one | [`decide`], [`ports`] |
 //! | when a session ends | [`tcp`], [`sessions`] |
+//! | what another router knows of them | `sync`, `control/sync` |
 //! | what packets read of the configuration | [`config`], [`mapping`] |
 //! | who writes that | [`Nat44`] |
 #![forbid(unsafe_code)]
@@ -38,6 +39,7 @@ pub mod session_direction;
 pub mod sessions;
 mod shared;
 pub mod show;
+mod sync;
 pub mod tcp;
 
 pub use shoal_nat44::mapping;

@@ -6,7 +6,9 @@ use shoal_flow::{
     FlowTable, Handle, Ip4Flow, Search, Settings, Sweep, SweepAction, TableError, TableId, Tick,
 };
 use shoal_graph::clock::Time;
+use shoal_nat::tuple::TCP;
 use shoal_nat::{Random, Tuple};
+use shoal_nat_state::sync::Tap;
 
 use crate::affinity::Affinity;
 use crate::bindings::{Bindings, IndependentAddresses};
@@ -127,6 +129,8 @@ pub struct Sessions {
     /// Events since the last report to the main thread, while it wants them.
     events: Vec<(Event, Session)>,
     is_listed: bool,
+    /// What another router hears of sessions.
+    pub(crate) tap: Tap<Record>,
 }
 
 /// The tick of a moment.
@@ -148,6 +152,7 @@ impl Sessions {
             random: Random::default(),
             events: Vec::new(),
             is_listed: false,
+            tap: Tap::default(),
         }
     }
 
@@ -197,7 +202,8 @@ impl Sessions {
 
     /// All sessions end.
     pub fn close(&mut self) {
-        *self = Sessions { random: std::mem::take(&mut self.random), ..Sessions::none() };
+        let (random, tap) = (std::mem::take(&mut self.random), std::mem::take(&mut self.tap));
+        *self = Sessions { random, tap, ..Sessions::none() };
     }
 
     /// Has what happens kept for the main thread, or not.
@@ -331,6 +337,10 @@ impl Sessions {
         }
         *self.by_table.entry(session.inside_table).or_default() += 1;
         self.list(Event::Begins, &session);
+        // Of a TCP connection another router hears when it is established.
+        if self.tap.is_on() && protocol != TCP {
+            self.tap.began(first.to_bits(), Time(now.0.saturating_mul(TICK)));
+        }
         Ok(first)
     }
 
@@ -356,6 +366,9 @@ impl Sessions {
         };
         self.bindings.release(&session);
         self.list(Event::Ends, &session);
+        if self.tap.is_on() {
+            self.tell_end(&session, (way, other));
+        }
         Some(session)
     }
 
@@ -396,6 +409,9 @@ impl Sessions {
             table.set_timeout(timed, mine.timeout(), now);
             // RFC 5382, REQ-5: the end has its whole timeout, however long the connection was silent before.
             table.touch(handle, now);
+            if self.tap.is_on() {
+                self.tell(timed, now);
+            }
         }
         change
     }
@@ -442,19 +458,22 @@ impl Sessions {
             true
         });
         // They go on elsewhere.
-        let is_listed = std::mem::take(&mut self.is_listed);
-        for record in &all {
-            self.end(record.session.inside_key());
-        }
-        self.is_listed = is_listed;
+        self.quietly(|sessions| all.iter().filter(|gone| sessions.end(gone.session.inside_key())).count());
         all
+    }
+
+    /// Does something that neither collectors nor another router hear of.
+    pub(crate) fn quietly<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> T {
+        let (is_listed, tap) = (std::mem::take(&mut self.is_listed), std::mem::take(&mut self.tap));
+        let done = change(self);
+        (self.is_listed, self.tap) = (is_listed, tap);
+        done
     }
 
     /// Takes in a session that another thread had. One whose tuples were given out meanwhile is lost.
     pub fn take_in(&mut self, record: &Record, now: Tick) {
-        let is_listed = std::mem::take(&mut self.is_listed);
-        let made = self.create(record.session, Time(now.0.saturating_mul(TICK)));
-        self.is_listed = is_listed;
+        let at = Time(now.0.saturating_mul(TICK));
+        let made = self.quietly(|sessions| sessions.create(record.session, at));
         let Ok(handle) = made else { return };
         let Some(peer) = self.peer(handle) else { return };
         let Some(table) = self.table.as_mut() else { return };

@@ -54,6 +54,20 @@ impl State {
         })
     }
 
+    /// As a number, for another router.
+    pub const fn to_bits(self) -> u8 {
+        self.0
+    }
+
+    /// What [`to_bits`](Self::to_bits) gave of a session of this protocol; `None`: it is no state of one.
+    pub const fn from_bits(protocol: u8, bits: u8) -> Option<State> {
+        match protocol {
+            TCP if bits & PHASE == 0 => None,
+            TCP => Some(State(bits & (PHASE | LOOKED_AT))),
+            _ => Some(State::new(protocol)),
+        }
+    }
+
     /// Whether the session is a TCP connection.
     pub const fn is_tcp(self) -> bool {
         self.0 & PHASE != 0

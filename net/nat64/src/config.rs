@@ -81,6 +81,8 @@ pub struct Config {
     pub limits: Limits,
     /// The threads that forward.
     pub workers: Vec<usize>,
+    /// Whether another router forwards: no session begins here.
+    pub standby: bool,
 }
 
 impl Default for Config {
@@ -94,6 +96,7 @@ impl Default for Config {
             timeouts: Timeouts::default(),
             limits: Limits::default(),
             workers: vec![0],
+            standby: false,
         }
     }
 }

@@ -7,9 +7,15 @@ use shoal_flow::{FlowTable, Handle, Settings, TableError, Tick, Timeout};
 use shoal_graph::clock::Time;
 use shoal_nat::Random;
 use shoal_nat::tuple::{ICMP, TCP};
+use shoal_nat_state::sync::Tap;
 
 use crate::config::{Config, Inside, Limits, Outside, Timeouts, has_ports, range};
 use crate::tcp::{Side, State};
+
+mod moves;
+mod sync;
+
+pub use sync::SyncedSession;
 
 /// Ticks of a second.
 const TICKS: u64 = 8;
@@ -77,6 +83,8 @@ struct Session {
     remote: Remote,
     state: State,
     protocol: u8,
+    /// The tick of its first packet, as far as ticks of a session are told apart.
+    began: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +130,8 @@ pub enum Refusal {
     FullOfBindings,
     /// No port is free, or there is no shared address.
     OutOfPorts,
+    /// Another router begins sessions.
+    Standby,
 }
 
 /// What a worker keeps.
@@ -138,6 +148,8 @@ pub struct Sessions {
     statics: u32,
     /// Bindings that began (`true`) or ended, until they are told. Those of an operator are not among them.
     pub events: Vec<(bool, Inside, Outside)>,
+    /// What another router hears of sessions.
+    pub(crate) tap: Tap<SyncedSession>,
 }
 
 /// The tick of a moment.
@@ -167,6 +179,7 @@ impl Sessions {
             parcel: Vec::new(),
             statics: 0,
             events: Vec::new(),
+            tap: Tap::default(),
         }
     }
 
@@ -202,7 +215,7 @@ impl Sessions {
 
     /// All sessions end.
     pub fn close(&mut self) {
-        *self = Sessions::none();
+        *self = Sessions { tap: std::mem::take(&mut self.tap), ..Sessions::none() };
     }
 
     /// How many sessions there are.
@@ -296,6 +309,9 @@ impl Sessions {
         if old != State::BothFin {
             table.touch(handle, now);
         }
+        if timeout(protocol, old) != timeout(protocol, new) && self.tap.is_on() {
+            self.tell(handle, now);
+        }
         Some(())
     }
 
@@ -310,6 +326,9 @@ impl Sessions {
         thread: usize,
         now: Time,
     ) -> Result<Outside, Refusal> {
+        if config.standby {
+            return Err(Refusal::Standby);
+        }
         let place = match self.place_of_inside(inside) {
             Some(place) => place,
             None => self.bind(inside, config, thread, now)?,
@@ -329,9 +348,10 @@ impl Sessions {
         now: Time,
     ) -> Result<Option<Inside>, Refusal> {
         let place = match (self.place_of_outside(outside), config.by_outside.get(&outside)) {
+            (None, None) => return Ok(None),
+            _ if config.standby => return Err(Refusal::Standby),
             (Some(place), _) => place,
             (None, Some(inside)) => self.insert_binding(inside, outside, true, now)?,
-            (None, None) => return Ok(None),
         };
         self.join(place, remote, State::Closed, now)?;
         Ok(self.inside_at(place))
@@ -442,15 +462,19 @@ impl Sessions {
         if table.handle_of(key).is_some() {
             return Ok(());
         }
-        let session = Session { binding: place, remote, state, protocol };
+        let session = Session { binding: place, remote, state, protocol, began: tick(now).0 as u32 };
         let timeout = timeout(protocol, state);
         let made =
             if is_full { None } else { table.insert(key, Entry::Session(session), timeout, tick(now)).ok() };
-        if made.is_none() {
+        let Some(made) = made else {
             self.let_go(place);
             return Err(Refusal::Full);
-        }
+        };
         self.count += 1;
+        // Of a TCP connection another router hears when it is established.
+        if self.tap.is_on() && protocol != TCP {
+            self.tap.began(made.to_bits(), now);
+        }
         self.with_binding(place, |binding| binding.sessions += 1);
         Ok(())
     }
@@ -508,6 +532,9 @@ impl Sessions {
     }
 
     fn end(&mut self, handle: Handle) -> Option<Record> {
+        if self.tap.is_on() {
+            self.tell_end(handle);
+        }
         let Some((_, Entry::Session(session))) = self.table.as_mut()?.remove(handle) else { return None };
         self.count = self.count.saturating_sub(1);
         let record = self.record(&session);
@@ -522,21 +549,6 @@ impl Sessions {
         Some(Record { inside, outside, remote: session.remote, state: session.state })
     }
 
-    /// Ends the sessions that `goes` says; their records.
-    pub fn take_out(&mut self, mut goes: impl FnMut(&Record) -> bool) -> Vec<Record> {
-        let mut all = std::mem::take(&mut self.parcel);
-        for place in self.places() {
-            let found =
-                self.session_at(place).and_then(|(handle, session)| Some((handle, self.record(session)?)));
-            if let Some((handle, record)) = found
-                && goes(&record)
-            {
-                all.extend(self.end(handle));
-            }
-        }
-        all
-    }
-
     fn places(&self) -> std::ops::Range<u32> {
         0..self.table.as_ref().map_or(0, |table| u32::try_from(table.places()).unwrap_or(u32::MAX))
     }
@@ -547,29 +559,6 @@ impl Sessions {
         match table.get(handle)? {
             Entry::Session(session) => Some((handle, session)),
             Entry::Binding(_) | Entry::Outside(_) => None,
-        }
-    }
-
-    /// Sessions on their way to another thread.
-    pub fn parcel(records: Vec<Record>) -> Self {
-        Sessions { parcel: records, ..Sessions::none() }
-    }
-
-    /// Takes in what another thread had. A session whose port was given out meanwhile is lost.
-    pub fn take_in(&mut self, mut other: Sessions, config: &Config, now: Time) {
-        for record in std::mem::take(&mut other.parcel) {
-            let Record { inside, outside, remote, state } = record;
-            let place = match (self.place_of_inside(&inside), self.place_of_outside(outside)) {
-                (Some(one), Some(other)) if one == other => one,
-                (None, None) => {
-                    let is_static = config.by_inside.get(&inside) == Some(&outside);
-                    let Ok(place) = self.insert_binding(&inside, outside, is_static, now) else { continue };
-                    place
-                }
-                _ => continue,
-            };
-            // It is full, and says so to packets.
-            let _: Result<(), Refusal> = self.join(place, remote, state, now);
         }
     }
 

@@ -195,6 +195,7 @@ impl Shared {
             Refusal::OutOfPorts => Exhausted::Ports,
             Refusal::Full => Exhausted::Sessions { most: config.limits.sessions },
             Refusal::FullOfBindings => Exhausted::Bindings { most: config.limits.bindings },
+            Refusal::Standby => return,
         };
         if self.export.is_open() && self.limit.passes(what, now) {
             let _ = self.tell.try_send(ThreadEvent::Exhausted(what));

@@ -55,6 +55,31 @@ impl State {
         }
     }
 
+    /// As a number, for another router.
+    pub const fn to_bits(self) -> u8 {
+        self as u8
+    }
+
+    /// What [`to_bits`](Self::to_bits) gave.
+    pub const fn from_bits(bits: u8) -> Option<State> {
+        Some(match bits {
+            0 => State::Closed,
+            1 => State::V4Init,
+            2 => State::V6Init,
+            3 => State::Established,
+            4 => State::V4Fin,
+            5 => State::V6Fin,
+            6 => State::BothFin,
+            7 => State::Transitory,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is open, or was.
+    pub const fn was_open(self) -> bool {
+        !matches!(self, State::Closed | State::V4Init | State::V6Init)
+    }
+
     /// Whether it lives as long as one that is open.
     pub fn is_open(self) -> bool {
         matches!(self, State::Established | State::V4Fin | State::V6Fin)

@@ -1,7 +1,10 @@
 //! What threads keep of a NAT, and what becomes of it when workers come and go.
 //!
 //! A kind of NAT implements [`SessionStore`] for the sessions of one thread; [`SessionStores`] is its state in the graph.
+//! With [`sync`] another router knows the sessions, too.
 #![forbid(unsafe_code)]
+
+pub mod sync;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +74,11 @@ impl<S: SessionStore> SessionStores<S> {
     /// Whether threads that come have sessions.
     pub fn set(&self, on: bool) {
         self.on.store(on, Ordering::Relaxed);
+    }
+
+    /// What all threads and the control plane share.
+    pub fn shared(&self) -> &S::Shared {
+        &self.shared
     }
 
     /// The threads that forward.

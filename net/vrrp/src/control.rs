@@ -18,6 +18,7 @@ use shoal_ip6::Ip6;
 use shoal_ip6_nd::Nd;
 use shoal_mfib::Mfib;
 use shoal_module::{Control, InitError};
+use shoal_redundancy::{Group, Redundancy, Standing};
 use shoal_wire::IpPrefix;
 
 use crate::config::{Config, VrKey};
@@ -82,6 +83,11 @@ pub struct Change {
 
 type Observer = Rc<dyn Fn(&Change)>;
 
+/// A virtual router, as features know it that follow it.
+fn group(key: VrKey) -> Group {
+    Group { interface: key.interface, number: key.vr_id, family: key.family }
+}
+
 struct Counts {
     sent: Simple,
     received: Simple,
@@ -104,6 +110,8 @@ pub struct Vrrp {
     vrs: RefCell<Vrs>,
     bell: Sender<()>,
     observers: RefCell<Vec<Observer>>,
+    /// What other features hear.
+    redundancy: Rc<Redundancy>,
     counts: Counts,
 }
 
@@ -131,6 +139,7 @@ impl Vrrp {
             vrs: RefCell::default(),
             bell,
             observers: RefCell::default(),
+            redundancy: Redundancy::of(control),
             counts,
             graph,
         })
@@ -169,7 +178,8 @@ impl Vrrp {
         }
         let taken = vrs.all.keys().zip(0..).find(|(index, at)| **index != *at).map(|(_, at)| at);
         let index = taken.unwrap_or(vrs.all.len() as u32);
-        vrs.by_key.insert(config.key, index);
+        let key = config.key;
+        vrs.by_key.insert(key, index);
         let machine = Machine::new(config.priority, config.interval, config.preempt);
         vrs.all.insert(
             index,
@@ -183,6 +193,7 @@ impl Vrrp {
             },
         );
         drop(vrs);
+        self.redundancy.tell(group(key), Some(Standing::Backup));
         for counter in self.counters() {
             counter.ensure(index as usize + 1);
             counter.zero(index as usize);
@@ -247,6 +258,8 @@ impl Vrrp {
         vrs.all.remove(&index);
         vrs.deadlines.set(index, None);
         vrs.by_key.remove(&key);
+        drop(vrs);
+        self.redundancy.tell(group(key), None);
         Ok(())
     }
 
@@ -364,6 +377,8 @@ impl Vrrp {
             self.tell_hosts(index);
             let name = self.name(key.interface);
             tracing::info!("vrrp: VR {} on {name} is {new}, was {old}", key.vr_id);
+            let standing = if new == State::Master { Standing::Master } else { Standing::Backup };
+            self.redundancy.tell(group(key), Some(standing));
             let observers = self.observers.borrow().clone();
             for observe in observers {
                 observe(&Change { key, old, new });

@@ -8,6 +8,7 @@ mod pool;
 mod session_stores;
 mod sessions;
 mod settings;
+mod sync;
 
 pub use independent::SharedAddress;
 pub use interfaces::{Side, Sides};
@@ -18,7 +19,7 @@ pub use sessions::{Slice, User};
 pub use settings::Enable;
 pub use shoal_nat44::NatError;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey, StatefulStagedNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
 use shoal_module::{Control, InitError};
+use shoal_nat_state::sync::{Synced, SyncedFeatures};
 use shoal_nat44::export::Export;
 use shoal_nat44::held::HeldTables;
 use shoal_nat44::pool::AddressPool;
@@ -88,6 +90,8 @@ pub struct Nat44 {
     /// Sessions that commands have ended, which collectors do not know yet.
     ended: RefCell<VecDeque<(SessionEvent, Session)>>,
     export: Rc<Export>,
+    /// Whether another router forwards.
+    is_standby: Cell<bool>,
 }
 
 /// Adds the nodes.
@@ -160,7 +164,11 @@ impl Nat44 {
             told,
             ended: RefCell::default(),
             export,
+            is_standby: Cell::default(),
         });
+        let name = (sync::NUMBER, "nat44-ed");
+        let synced = Synced::new(name, Rc::clone(&nat.graph), nat.keeping.clone(), &nat);
+        SyncedFeatures::of(control).add(Rc::new(synced));
         let weak = Rc::downgrade(&nat);
         interfaces.subscribe(move |_, event| {
             if let Some(nat) = weak.upgrade() {
@@ -232,6 +240,7 @@ impl Nat44 {
         config.outside = Outside { interfaces: outside, tables, ways, table: config.outside.table };
         (config.pool, config.twice, config.limits) = (pool, twice, limits);
         config.workers = self.keeping.feature().workers();
+        config.standby = self.is_standby.get();
         let is_other = config.independent != independent;
         config.independent = independent;
         let config = config.clone();

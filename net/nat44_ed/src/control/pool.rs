@@ -1,10 +1,12 @@
 //! Addresses that hosts share, and those that stand for outside hosts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
+use shoal_fib::FibIndex;
 use shoal_interface::SwIfIndex;
 use shoal_nat44::pool::{AddressPool, PoolEntry, range};
+use shoal_wire::Ip4Prefix;
 
 use super::{Nat44, NatError, SharedAddress, State};
 
@@ -219,10 +221,17 @@ impl Nat44 {
         }
     }
 
+    /// Shared addresses that others find on a link, if this router is the one that forwards.
+    pub(super) fn proxied(&self) -> BTreeMap<(FibIndex, Ip4Prefix), SwIfIndex> {
+        if self.is_standby.get() {
+            return BTreeMap::new();
+        }
+        self.state.borrow().pool.routes(&self.ip4, self.translated.outside().into_iter())
+    }
+
     /// The router answers for shared addresses.
     pub(super) fn answer_for_pool(&self) {
-        let mut state = self.state.borrow_mut();
-        let wanted = state.pool.routes(&self.ip4, self.translated.outside().into_iter());
-        state.routes.replace(&self.fib, &wanted);
+        let wanted = self.proxied();
+        self.state.borrow_mut().routes.replace(&self.fib, &wanted);
     }
 }

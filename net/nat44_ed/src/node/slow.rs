@@ -46,6 +46,7 @@ impl Reasons for In2outError {
             DropReason::NonSyn => In2outError::NonSyn,
             DropReason::CannotTranslate => In2outError::CannotTranslate,
             DropReason::NoTranslation => In2outError::NoTranslation,
+            DropReason::Standby => In2outError::Standby,
         }
     }
 }
@@ -59,6 +60,7 @@ impl Reasons for Out2inError {
             DropReason::NonSyn => Out2inError::NonSyn,
             DropReason::CannotTranslate => Out2inError::CannotTranslate,
             DropReason::NoTranslation => Out2inError::NoTranslation,
+            DropReason::Standby => Out2inError::Standby,
         }
     }
 }

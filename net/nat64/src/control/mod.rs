@@ -5,13 +5,14 @@ mod error;
 mod interfaces;
 mod log;
 mod pool;
+mod sync;
 
 pub use bindings::Listed;
 pub use error::Nat64Error;
 pub use interfaces::{Side, Sides};
 pub use pool::Address;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
 use shoal_ip6::Ip6;
 use shoal_module::{Control, InitError};
+use shoal_nat_state::sync::{Synced, SyncedFeatures};
 use shoal_nat44::export::Export;
 use shoal_reassembly::Reassembly;
 use shoal_syslog::Syslog;
@@ -98,6 +100,8 @@ pub struct Nat64 {
     state: RefCell<State>,
     told: Receiver<ThreadEvent>,
     export: Rc<Export>,
+    /// Whether another router forwards.
+    is_standby: Cell<bool>,
 }
 
 fn add_nodes(
@@ -150,7 +154,11 @@ impl Nat64 {
             state: RefCell::default(),
             told,
             export,
+            is_standby: Cell::default(),
         });
+        let name = (sync::NUMBER, "nat64");
+        let synced = Synced::new(name, Rc::clone(&nat.graph), nat.keeping.clone(), &nat);
+        SyncedFeatures::of(control).add(Rc::new(synced));
         let weak = Rc::downgrade(&nat);
         interfaces.subscribe(move |_, event| {
             if let Some(nat) = weak.upgrade() {
@@ -261,6 +269,7 @@ impl Nat64 {
         config.set_pool(pool);
         config.prefixes = prefixes;
         config.workers = self.keeping.feature().workers();
+        config.standby = self.is_standby.get();
         self.shared.config.replace(config.clone());
         self.shared.set_statics(state.statics.len());
         drop(state);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use shoal_adj::Family;
+use shoal_fib::FibIndex;
 use shoal_interface::SwIfIndex;
 
 use shoal_wire::Ip4Prefix;
@@ -195,16 +196,23 @@ impl Nat64 {
         self.state.borrow().pool.iter().map(seen).collect()
     }
 
-    /// The router answers for shared addresses, in the tables of interfaces to the outside: they are its own.
-    pub(super) fn answer_for_pool(&self) {
-        let mut wanted = BTreeMap::new();
-        let mut state = self.state.borrow_mut();
-        for (interface, _) in state.sides.iter().filter(|(_, sides)| sides.outside) {
+    /// Shared addresses that others find on a link, if this router is the one that forwards: in the tables of interfaces to the
+    /// outside they are its own.
+    pub(super) fn proxied(&self) -> BTreeMap<(FibIndex, Ip4Prefix), SwIfIndex> {
+        let (mut wanted, state) = (BTreeMap::new(), self.state.borrow());
+        let answers = !self.is_standby.get();
+        for (interface, _) in state.sides.iter().filter(|(_, sides)| sides.outside && answers) {
             let table = self.ip4.fib_of(*interface);
             for pool in &state.pool {
                 wanted.entry((table, Ip4Prefix::host(pool.address))).or_insert(*interface);
             }
         }
-        state.routes.replace(&self.fib, &wanted);
+        wanted
+    }
+
+    /// The router answers for shared addresses.
+    pub(super) fn answer_for_pool(&self) {
+        let wanted = self.proxied();
+        self.state.borrow_mut().routes.replace(&self.fib, &wanted);
     }
 }

@@ -45,6 +45,9 @@ pub enum Error {
     #[counter("good out2in packets processed")]
     #[severity(info)]
     Out2in,
+    /// no session begins here, another router forwards
+    #[counter("no session begins here, another router forwards")]
+    Standby,
 }
 
 impl From<Fault> for Error {
@@ -62,6 +65,7 @@ impl From<Refusal> for Error {
         match refusal {
             Refusal::Full | Refusal::FullOfBindings => Error::MaxSessions,
             Refusal::OutOfPorts => Error::OutOfPorts,
+            Refusal::Standby => Error::Standby,
         }
     }
 }

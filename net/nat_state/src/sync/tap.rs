@@ -1,0 +1,216 @@
+//! What a thread tells of its sessions while another router is to know them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use shoal_graph::clock::Time;
+use shoal_graph::process::{Receiver, Sender, channel};
+
+/// Events that wait for the main thread, of each thread.
+const EVENTS: usize = 1 << 13;
+/// Sessions that have begun and wait for a second packet, of each thread.
+const FRESH: usize = 1 << 13;
+/// A session is looked at so long after its begin, and once more later.
+const FIRST_LOOK: u64 = 100_000_000;
+const SECOND_LOOK: u64 = 2_000_000_000;
+
+/// What a thread says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Told<R> {
+    /// A session is as this says.
+    Put(R),
+    /// It has ended.
+    Gone(R),
+    /// The walk of this number has seen all places of the thread.
+    Walked(u32),
+}
+
+/// Wakes the main thread, once until it answers.
+#[derive(Debug)]
+pub struct Bell {
+    wire: Sender<()>,
+    is_rung: AtomicBool,
+}
+
+impl Bell {
+    /// Rings by a channel that holds one message.
+    pub fn new(wire: Sender<()>) -> Self {
+        Bell { wire, is_rung: AtomicBool::new(false) }
+    }
+
+    /// Rings, unless it has rung.
+    pub fn ring(&self) {
+        if !self.is_rung.load(Ordering::Relaxed) && !self.is_rung.swap(true, Ordering::AcqRel) {
+            // A full channel has rung already.
+            let _ = self.wire.try_send(());
+        }
+    }
+
+    /// The main thread looks now: what is told from here on rings again.
+    pub fn answer(&self) {
+        self.is_rung.store(false, Ordering::Release);
+    }
+}
+
+/// The way of one thread's events to the main thread.
+#[derive(Debug)]
+pub struct Ring<R> {
+    events: Sender<Told<R>>,
+    told: Receiver<Told<R>>,
+    bell: Arc<Bell>,
+    lost: AtomicU64,
+    /// Whether the thread has been asked to walk on, and has not done so yet.
+    is_asked: AtomicBool,
+}
+
+impl<R> Ring<R> {
+    /// An empty ring.
+    pub fn new(bell: Arc<Bell>) -> Self {
+        let (events, told) = channel(EVENTS);
+        Ring { events, told, bell, lost: AtomicU64::new(0), is_asked: AtomicBool::new(false) }
+    }
+
+    /// Tells something, and never waits: without room it is lost, and counted.
+    pub(super) fn tell(&self, told: Told<R>) -> bool {
+        let is_told = self.events.try_send(told).is_ok();
+        if !is_told {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        self.bell.ring();
+        is_told
+    }
+
+    /// What was told first, if there is anything.
+    pub(super) fn take(&self) -> Option<Told<R>> {
+        self.told.try_recv().ok()
+    }
+
+    /// How many events wait.
+    pub(super) fn len(&self) -> usize {
+        self.told.len()
+    }
+
+    /// Room for so many events that a walk may use: half of what is free, as the rest is for what happens meanwhile.
+    pub(super) fn room(&self) -> usize {
+        EVENTS.saturating_sub(self.len()) / 2
+    }
+
+    /// Events that were lost.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Whether the thread is free to be asked; it is asked now.
+    pub(super) fn ask(&self) -> bool {
+        !self.is_asked.swap(true, Ordering::AcqRel)
+    }
+
+    /// The thread has done what it was asked.
+    pub(super) fn done(&self) {
+        self.is_asked.store(false, Ordering::Release);
+        self.bell.ring();
+    }
+}
+
+/// What a thread has of all this: nothing, while no other router is to know its sessions.
+#[derive(Debug)]
+pub struct Tap<R> {
+    ring: Option<Arc<Ring<R>>>,
+    /// Sessions by handle, and when they began: those to be looked at first, and those to be looked at once more.
+    fresh: VecDeque<(u64, Time)>,
+    later: VecDeque<(u64, Time)>,
+    /// The walk under way, and the place where it goes on.
+    pub(super) walk: (u32, u32),
+    /// Places whose session the other router has named since it began to tell of all of its sessions.
+    pub(super) named: Option<Vec<u64>>,
+    /// Where the sweep of others goes on.
+    pub(super) sweep: u32,
+}
+
+impl<R> Default for Tap<R> {
+    fn default() -> Self {
+        let (fresh, later) = (VecDeque::new(), VecDeque::new());
+        Tap { ring: None, fresh, later, walk: (0, 0), named: None, sweep: 0 }
+    }
+}
+
+impl<R> Tap<R> {
+    /// Tells by this ring from now on, or no more.
+    pub(super) fn set(&mut self, ring: Option<Arc<Ring<R>>>) {
+        *self = Tap::default();
+        if ring.is_some() {
+            // Threads that forward do not allocate.
+            (self.fresh, self.later) = (VecDeque::with_capacity(FRESH), VecDeque::with_capacity(FRESH));
+        }
+        self.ring = ring;
+    }
+
+    /// Whether anything is told.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    /// A session is as this says.
+    pub fn put(&self, record: R) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.tell(Told::Put(record)))
+    }
+
+    /// A session has ended.
+    pub fn gone(&self, record: R) {
+        if let Some(ring) = &self.ring {
+            ring.tell(Told::Gone(record));
+        }
+    }
+
+    /// A session has begun, and is told of when it has a second packet. Without room for it the walk finds it.
+    pub fn began(&mut self, handle: u64, now: Time) {
+        if self.ring.is_some() && self.fresh.len() < FRESH {
+            self.fresh.push_back((handle, now));
+        }
+    }
+
+    pub(super) fn walked(&self, walk: u32) -> bool {
+        self.ring.as_ref().is_none_or(|ring| ring.tell(Told::Walked(walk)))
+    }
+
+    /// The next session whose time to be looked at has come, and whether it is for the first time.
+    pub(super) fn due(&mut self, now: Time) -> Option<(u64, Time, bool)> {
+        let is_due = |entry: Option<&(u64, Time)>, wait: u64| {
+            entry.is_some_and(|(_, began)| now.0.saturating_sub(began.0) >= wait)
+        };
+        if is_due(self.fresh.front(), FIRST_LOOK) {
+            return self.fresh.pop_front().map(|(handle, began)| (handle, began, true));
+        }
+        if is_due(self.later.front(), SECOND_LOOK) {
+            return self.later.pop_front().map(|(handle, began)| (handle, began, false));
+        }
+        None
+    }
+
+    /// Looks at a session once more.
+    pub(super) fn look_later(&mut self, handle: u64, began: Time) {
+        if self.later.len() < FRESH {
+            self.later.push_back((handle, began));
+        }
+    }
+
+    /// The other router has named the session of a place.
+    pub(super) fn name(&mut self, place: u32) {
+        let Some(named) = &mut self.named else { return };
+        let word = place as usize / 64;
+        if word >= named.len() {
+            named.resize(word + 1, 0);
+        }
+        if let Some(word) = named.get_mut(word) {
+            *word |= 1 << (place % 64);
+        }
+    }
+
+    /// Whether it has, or nothing is asked about it.
+    pub(super) fn is_named(&self, place: u32) -> bool {
+        let Some(named) = &self.named else { return true };
+        named.get(place as usize / 64).is_some_and(|word| word & 1 << (place % 64) != 0)
+    }
+}

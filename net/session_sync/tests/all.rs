@@ -1,0 +1,1 @@
+//! Tests of two routers that share sessions.
