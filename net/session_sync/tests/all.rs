@@ -1,1 +1,10 @@
-//! Tests of two routers that share sessions.
+//! Two routers that share sessions, in one process: packets, fail-overs, lost and false datagrams.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests
+
+mod common;
+mod configuration;
+mod failover;
+mod hostile;
+mod model;
+mod resync;
+mod workers;

@@ -8,6 +8,10 @@ use crate::SessionStore;
 
 /// Sessions that have begun, looked at in one go.
 const LOOKS: usize = 1024;
+/// Places of a walk that refreshes, looked at in one go, at least.
+const LEAST: u32 = 64;
+/// Seconds that a session may be silent for longer than the time between two walks, and is told of.
+const SLACK: u32 = 5;
 
 /// A session that the other router may have to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,8 +85,8 @@ pub(super) enum Places {
 pub(super) struct WalkStep {
     /// The walk's number: another number begins at the first place.
     pub walk: u32,
-    /// Only of sessions that were used within so many seconds.
-    pub used_within: Option<u32>,
+    /// Only of sessions that were used in the last so many seconds; another walk begins after as many.
+    pub refresh: Option<u32>,
     /// Places that are looked at.
     pub places: Places,
     /// Sessions that are told of.
@@ -105,19 +109,31 @@ pub(super) fn look<S: SyncedStore>(sessions: &mut S, now: Time) {
 
 /// Walks on.
 pub(super) fn walk<S: SyncedStore>(sessions: &mut S, step: WalkStep, now: Time) {
-    let (walk, mut place) = sessions.tap().walk;
+    let tap = sessions.tap();
+    let (walk, mut place) = tap.walk;
     if walk != step.walk {
         place = 0;
+    }
+    if step.refresh.is_none() && tap.told_all == step.walk {
+        return;
+    }
+    if place == 0 {
+        let pause = u64::from(step.refresh.unwrap_or(0)) * 1_000_000_000;
+        if now.0.saturating_sub(tap.walk_began.0) < pause {
+            return;
+        }
+        tap.walk_began = now;
     }
     let (all, mut told) = (sessions.places(), 0);
     let places = match step.places {
         Places::Some(places) => places,
-        Places::Part(parts) => all.div_ceil(parts.max(1)).max(64),
+        Places::Part(parts) => all.div_ceil(parts.max(1)).max(LEAST),
     };
     let end = place.saturating_add(places).min(all);
     while place < end && told < step.most {
         let wanted = sessions.at(place, now).filter(|candidate| {
-            candidate.is_answered && step.used_within.is_none_or(|within| candidate.idle <= within)
+            // Walks do not begin to the second.
+            candidate.is_answered && step.refresh.is_none_or(|refresh| candidate.idle <= refresh + SLACK)
         });
         if let Some(candidate) = wanted {
             told += usize::from(sessions.tap().put(candidate.record));
@@ -126,8 +142,13 @@ pub(super) fn walk<S: SyncedStore>(sessions: &mut S, step: WalkStep, now: Time) 
     }
     let tap = sessions.tap();
     tap.walk = (step.walk, place);
-    if place >= all && step.most > 0 && tap.walked(step.walk) {
-        tap.walk.1 = if step.used_within.is_some() { 0 } else { u32::MAX };
+    // Without room the end is told the next time.
+    if place >= all && told < step.most && tap.walked(step.walk) {
+        // One that tells of all sessions is not walked again; one that refreshes begins at the first place again.
+        tap.walk.1 = 0;
+        if step.refresh.is_none() {
+            tap.told_all = step.walk;
+        }
     }
 }
 

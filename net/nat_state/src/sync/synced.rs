@@ -23,7 +23,6 @@ const PLACES: u32 = 4096;
 const PARTS: u32 = 10;
 const PACE: u64 = 1_000_000_000 / PARTS as u64;
 /// A walk that refreshes tells also of sessions that were used a little longer ago: walks do not begin to the second.
-const SLACK: u32 = 5;
 /// Batches that threads may have to take in.
 const BATCHES: usize = 64;
 /// Refused sessions that are named.
@@ -352,15 +351,15 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
                     let most = if waits_for.contains(thread) { room } else { 0 };
                     if most > 0 || is_time {
                         let step =
-                            WalkStep { walk: *number, used_within: None, places: Places::Some(PLACES), most };
+                            WalkStep { walk: *number, refresh: None, places: Places::Some(PLACES), most };
                         self.ask_to_walk(*thread, ring, step, now);
                     }
                 }
                 None if is_time => {
-                    let used_within = Some(refresh.saturating_add(SLACK));
                     // A share of the places that has seen them all after `refresh` seconds.
                     let parts = refresh.max(1).saturating_mul(PARTS);
-                    let step = WalkStep { walk, used_within, places: Places::Part(parts), most: room };
+                    let places = Places::Part(parts);
+                    let step = WalkStep { walk, refresh: Some(refresh), places, most: room };
                     self.ask_to_walk(*thread, ring, step, now);
                 }
                 None => {}
@@ -387,8 +386,11 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
 
     fn put(&self, op: Op, bytes: &[u8], forgiven: u32) {
         let Some(control) = self.control.upgrade() else { return };
-        let decoded = if control.is_on() { control.decode(bytes, forgiven) } else { Err(Misfit::Off) };
-        let record = match decoded {
+        if !control.is_on() {
+            // None of them fits: there is no need to name each.
+            return self.counts.refuse(Misfit::Off);
+        }
+        let record = match control.decode(bytes, forgiven) {
             Ok(record) => record,
             Err(_) if op == Op::Gone => return,
             Err(why) => return self.refuse(|| C::name(bytes), why),

@@ -122,6 +122,10 @@ pub struct Tap<R> {
     later: VecDeque<(u64, Time)>,
     /// The walk under way, and the place where it goes on.
     pub(super) walk: (u32, u32),
+    /// When it began.
+    pub(super) walk_began: Time,
+    /// The last walk that has told of all sessions.
+    pub(super) told_all: u32,
     /// Places whose session the other router has named since it began to tell of all of its sessions.
     pub(super) named: Option<Vec<u64>>,
     /// Where the sweep of others goes on.
@@ -131,7 +135,16 @@ pub struct Tap<R> {
 impl<R> Default for Tap<R> {
     fn default() -> Self {
         let (fresh, later) = (VecDeque::new(), VecDeque::new());
-        Tap { ring: None, fresh, later, walk: (0, 0), named: None, sweep: 0 }
+        Tap {
+            ring: None,
+            fresh,
+            later,
+            walk: (0, 0),
+            walk_began: Time(0),
+            told_all: 0,
+            named: None,
+            sweep: 0,
+        }
     }
 }
 

@@ -17,6 +17,8 @@ const HOPS: u8 = 64;
 const TOS: u8 = 192;
 /// Strangers are answered so often: what they send may have been recorded long ago.
 const ANSWERS: u64 = 20_000_000;
+/// Nanoseconds between two times that the other router may ask for all sessions.
+const BETWEEN_ASKED: u64 = 1_000_000_000;
 /// Datagrams taken in in one go.
 const DELIVERED: usize = 32;
 /// A packet may be so many seconds younger than the last refresh says, beyond the time between refreshes.
@@ -240,6 +242,8 @@ impl SessionSync {
             RecordOp::WantAll => {
                 if let Some(of) = self.state.borrow_mut().features.get_mut(at) {
                     of.tells_all = true;
+                    // It has its reasons, but may not keep this router busy.
+                    of.told_at = of.told_at.filter(|told| now.0.saturating_sub(told.0) < BETWEEN_ASKED);
                 }
                 self.bell.ring();
             }

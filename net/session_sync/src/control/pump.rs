@@ -26,6 +26,10 @@ impl SessionSync {
     /// Does what is due; when to come again.
     pub(crate) fn tick(&self) -> Option<Time> {
         let now = self.now();
+        if !self.state.borrow().association.is_up() {
+            // Nothing is taken of threads, and whatever rings is done now.
+            self.bell.answer();
+        }
         self.peer()?;
         self.look_whether_silent(now);
         if now >= self.state.borrow().next_hello {
@@ -184,7 +188,8 @@ impl SessionSync {
             let is_standby = state.role == Role::Standby;
             let Some(of) = state.features.get_mut(at) else { continue };
             let is_on = feature.is_on();
-            let came = is_on && !std::mem::replace(&mut of.was_on, is_on);
+            let was_on = std::mem::replace(&mut of.was_on, is_on);
+            let came = is_on && !was_on;
             of.tells_all |= came;
             let taken =
                 feature.counts().refused.get(Misfit::Taken.number()).map_or(0, |n| n.load(Ordering::Relaxed));
