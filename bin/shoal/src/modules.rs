@@ -78,6 +78,8 @@ static TABLE: &[(Part, &Module)] = &[
     (Plugin, &shoal_lb::MODULE),
     (Plugin, &shoal_cnat::MODULE),
     (Plugin, &shoal_vrrp::MODULE),
+    // It knows all kinds of NAT above.
+    (Plugin, &shoal_session_sync::MODULE),
     (Core, &shoal_container_proxy::MODULE),
     (Core, &shoal_range_check::MODULE),
     (Core, &shoal_gso::MODULE),
