@@ -55,7 +55,9 @@ impl Redundancy {
         };
         if before != standing {
             let observers = self.observers.borrow().clone();
-            observers.iter().for_each(|observe| observe(group));
+            for observe in observers {
+                observe(group);
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! routers can know goes on with the tuple that it has.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use shoal_nat::Tuple;
 use shoal_nat::tuple::TCP;
@@ -77,11 +78,11 @@ fn no_tuple_is_two_flows_and_no_connection_is_lost_whatever_fails() {
                     let far = ("198.51.100.7", 80 + rng.below(2) as u16);
                     let flow = tuple((host, port), far);
                     let key = (flow.src, port, far.1);
-                    if !flows.contains_key(&key) {
+                    if let Entry::Vacant(place) = flows.entry(key) {
                         let left = pair.sides[active].out(flow, TCP, SYN).unwrap_or_else(|| panic!("{why}"));
                         pair.sides[active].back(left.reversed(), TCP, SYN_ACK).unwrap();
                         pair.sides[active].out(flow, TCP, ACK).unwrap();
-                        flows.insert(key, (flow, left));
+                        place.insert((flow, left));
                     }
                 }
                 7 => {
