@@ -126,8 +126,13 @@ impl Side {
     }
 
     pub fn enable(&self) {
+        self.enable_for(20_000);
+    }
+
+    /// With room for so many sessions of the first kind.
+    pub fn enable_for(&self, sessions: u32) {
         let nat = self.nat();
-        nat.enable_nat(shoal_nat44_ed::Enable { sessions: 20_000, ..Default::default() }).unwrap();
+        nat.enable_nat(shoal_nat44_ed::Enable { sessions, ..Default::default() }).unwrap();
         nat.set_side(self.inside.index(), shoal_nat44_ed::Side::Inside, true).unwrap();
         nat.set_side(self.outside.index(), shoal_nat44_ed::Side::Outside, true).unwrap();
         let shared = SHARED.parse().unwrap();

@@ -100,6 +100,19 @@ fn without_another_router_nothing_is_sent_and_sessions_begin_as_ever() {
 }
 
 #[test]
+fn a_trace_shows_what_the_other_router_says() {
+    let mut pair = crate::common::pair(true);
+    pair.sides[1].router.trace_add("pg-input", 10);
+    pair.sides[0].connect(tuple(("10.0.0.2", 5000), ("198.51.100.7", 80))).unwrap();
+    pair.advance(250);
+    let trace = pair.sides[1].router.trace();
+    for said in ["session-sync: data ", "session-sync: hello "] {
+        assert!(trace.contains(said), "{trace}");
+    }
+    assert!(trace.contains(" from 2001:db8:5::1, "), "{trace}");
+}
+
+#[test]
 fn messages_do_the_same() {
     let side = Side::plain(1);
     let call = Call::local(side.router.control());

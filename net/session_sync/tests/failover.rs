@@ -4,7 +4,7 @@ use shoal_nat::tuple::{TCP, UDP};
 use shoal_nat_state::sync::Role;
 use shoal_session_sync::RoleSource;
 
-use crate::common::{ACK, Pair, SYN, pair, tuple};
+use crate::common::{ACK, Pair, SYN, link, pair, tuple};
 
 const FIN_ACK: u8 = 17;
 const WORLD: (&str, u16) = ("198.51.100.7", 80);
@@ -156,7 +156,7 @@ fn the_router_that_forwards_answers_for_shared_addresses_and_says_so_when_it_beg
 }
 
 #[test]
-fn roles_follow_vrrp_interfaces_and_bfd() {
+fn roles_follow_vrrp_and_interfaces() {
     use shoal_vrrp::{Config, VrKey, Vrrp};
     let mut pair = pair(false);
     let side = &mut pair.sides[1];
@@ -181,11 +181,34 @@ fn roles_follow_vrrp_interfaces_and_bfd() {
     assert_eq!(sync.role(), Role::Active);
     side.router.interfaces().set_admin(side.outside.index(), false).unwrap();
     assert_eq!(sync.role(), Role::Standby);
-    let bfd = shoal_bfd::SessionKey {
-        hop: shoal_bfd::Hop::Multi,
-        local: crate::common::link(false, 2),
-        peer: crate::common::link(false, 1),
-    };
-    sync.set_role(RoleSource::Bfd(bfd)).unwrap();
-    assert_eq!(sync.role(), Role::Active, "there is no session that is up");
+}
+
+#[test]
+fn a_router_that_waits_by_bfd_forwards_when_the_other_is_not_heard_and_not_before_they_can_have_met() {
+    use shoal_bfd::{Bfd, Hop, Parameters, SessionKey};
+    let mut pair = pair(false);
+    let key = |own: u8| SessionKey { hop: Hop::Multi, local: link(false, own), peer: link(false, 3 - own) };
+    pair.sides[1].sync().set_role(RoleSource::Bfd(key(2))).unwrap();
+    assert_eq!(pair.sides[1].sync().role(), Role::Standby, "they may not have met");
+    let parameters = Parameters { desired_min_tx: 20_000, required_min_rx: 20_000, detect_mult: 3 };
+    for (side, own) in pair.sides.iter().zip([1, 2]) {
+        side.router.get::<Bfd>().add(key(own), parameters, None).unwrap();
+    }
+    pair.advance(4000);
+    assert_eq!(pair.sides[1].router.get::<Bfd>().state_of(key(2)), Some(shoal_bfd::State::Up));
+    assert_eq!(pair.sides[1].sync().role(), Role::Standby);
+    let flow = tuple(("10.0.0.2", 5000), WORLD);
+    let left = pair.sides[0].connect(flow).unwrap();
+    pair.advance(20);
+    // The first router is silent.
+    pair.advance_by(100, &mut |from, frame| if from == 0 { vec![] } else { vec![frame] });
+    assert_eq!(pair.sides[1].sync().role(), Role::Active);
+    assert_eq!(pair.sides[1].out(flow, TCP, ACK), Some(left));
+    // One that has nothing to wait for forwards in the end.
+    pair.sides[1].sync().set_role(RoleSource::Standby).unwrap();
+    pair.sides[1].sync().set_role(RoleSource::Bfd(SessionKey { peer: link(false, 9), ..key(2) })).unwrap();
+    pair.advance(4000);
+    assert_eq!(pair.sides[1].sync().role(), Role::Standby);
+    pair.advance(3000);
+    assert_eq!(pair.sides[1].sync().role(), Role::Active);
 }

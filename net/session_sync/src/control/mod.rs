@@ -57,6 +57,9 @@ struct State {
     peer: Option<Peer>,
     timers: Timers,
     source: RoleSource,
+    /// When that was said, and whether its BFD session has been up since.
+    role_since: Time,
+    was_met: bool,
     /// Active or standby, whether there is another router or not.
     role: Role,
     association: Association,
@@ -113,6 +116,8 @@ impl SessionSync {
             peer: None,
             timers: Timers::default(),
             source: RoleSource::default(),
+            role_since: Time(0),
+            was_met: false,
             role: Role::Active,
             association: Association::new(fastrand::Rng::new()),
             up_since: None,

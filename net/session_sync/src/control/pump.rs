@@ -174,6 +174,7 @@ impl SessionSync {
     }
 
     fn each_second(&self, now: Time) {
+        self.renew_role();
         let is_up = self.state.borrow().association.is_up();
         for (at, feature) in self.features.iter().enumerate() {
             self.counters.take_over(at, &**feature);

@@ -11,6 +11,9 @@ use super::SessionSync;
 use crate::config::RoleSource;
 use crate::error::SyncError;
 
+/// Nanoseconds in which two routers that have started meet by BFD.
+const MEETING: u64 = 5_000_000_000;
+
 impl SessionSync {
     /// Says what tells who forwards.
     ///
@@ -29,7 +32,11 @@ impl SessionSync {
                 self.interfaces.data(interface).map_err(|_| SyncError::NoInterface(interface))?;
             }
         }
-        self.state.borrow_mut().source = source;
+        let mut state = self.state.borrow_mut();
+        if std::mem::replace(&mut state.source, source) != source {
+            (state.was_met, state.role_since) = (false, self.now());
+        }
+        drop(state);
         self.renew_role();
         Ok(())
     }
@@ -52,7 +59,12 @@ impl SessionSync {
             }
             RoleSource::Bfd(key) => {
                 let bfd = self.control.upgrade().and_then(|control| control.get::<Bfd>().ok());
-                bfd.and_then(|bfd| bfd.state_of(key)) != Some(BfdState::Up)
+                let is_up = bfd.and_then(|bfd| bfd.state_of(key)) == Some(BfdState::Up);
+                let mut state = self.state.borrow_mut();
+                state.was_met |= is_up;
+                // A router that has just started waits for the session before it believes that the other has failed.
+                let waited = self.now().0.saturating_sub(state.role_since.0) >= MEETING;
+                !is_up && (state.was_met || waited)
             }
         };
         if is_active { Role::Active } else { Role::Standby }
