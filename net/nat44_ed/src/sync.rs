@@ -16,7 +16,7 @@ impl Sessions {
     #[cold]
     pub(crate) fn tell(&mut self, inside: Handle, now: Tick) {
         if let Some(record) = self.record(inside.index(), now) {
-            self.tap.put(record);
+            self.tap.put(record.index, record);
         }
     }
 
@@ -34,6 +34,7 @@ impl Sessions {
     fn candidate(&self, index: u32, now: Time) -> Option<Candidate<Record>> {
         let record = self.record(index, tick(now))?;
         (record.session.marks & Marks::BYPASS == 0).then_some(Candidate {
+            place: index,
             record,
             is_answered: record.packets >= ANSWERED,
             idle: record.age / TICKS as u32,
@@ -87,6 +88,10 @@ impl SyncedStore for Sessions {
 
     fn places(&self) -> u32 {
         Sessions::places(self)
+    }
+
+    fn most_places(&self, shared: &Shared) -> u32 {
+        shared.config.get().sessions.saturating_mul(2)
     }
 
     fn at(&self, place: u32, now: Time) -> Option<Candidate<Record>> {

@@ -177,7 +177,10 @@ pub struct ShoalSessionSyncGetReply {
     pub unacknowledged: u32,
     pub sessions_sent: u64,
     pub sessions_received: u64,
-    pub events_lost: u64,
+    /// Ends that a ring had no room for: all sessions are told again.
+    pub ends_lost: u64,
+    /// Sessions that a ring had no room for at first.
+    pub sessions_late: u64,
     pub not_authentic: u64,
 }
 
@@ -213,7 +216,8 @@ impl Request for ShoalSessionSyncGet {
             unacknowledged: view.unacknowledged as u32,
             sessions_sent: count("sessions sent"),
             sessions_received: count("sessions received"),
-            events_lost: count("events lost"),
+            ends_lost: count("ends lost"),
+            sessions_late: count("sessions late"),
             not_authentic: count("not authentic"),
         })
     }

@@ -44,8 +44,10 @@ pub struct SyncCounters {
     pub too_far: Simple,
     /// Records that are none.
     pub malformed: Simple,
-    /// Events of threads that were lost, as a ring was full.
+    /// Ends of sessions that were lost, as a ring was full.
     pub lost: Simple,
+    /// Sessions that were told of later, as a ring was full.
+    pub late: Simple,
     /// How often all sessions were told of.
     pub all_told: Simple,
     /// How often both routers came to know each other.
@@ -79,7 +81,8 @@ impl SyncCounters {
             replayed: one("replayed")?,
             too_far: one("too-far-ahead")?,
             malformed: one("malformed")?,
-            lost: one("events-lost")?,
+            lost: one("ends-lost")?,
+            late: one("sessions-late")?,
             all_told: one("all-told")?,
             ups: one("associations")?,
             downs: one("peer-silent")?,

@@ -23,7 +23,7 @@ impl Sessions {
     #[cold]
     pub(super) fn tell(&mut self, handle: Handle, now: Tick) {
         if let Some(candidate) = self.candidate(handle, now) {
-            self.tap.put(candidate.record);
+            self.tap.put(candidate.place, candidate.record);
         }
     }
 
@@ -53,7 +53,8 @@ impl Sessions {
         let is_used_again = now.0.wrapping_sub(age.into()) as u32 != session.began;
         let is_answered = if session.protocol == TCP { session.state.was_open() } else { is_used_again };
         let idle = age / TICKS as u32;
-        Some(Candidate { record: SyncedSession { record: self.record(session)?, idle }, is_answered, idle })
+        let record = SyncedSession { record: self.record(session)?, idle };
+        Some(Candidate { place: handle.index(), record, is_answered, idle })
     }
 
     /// A session of another router: how far it is there, and when its last packet came.
@@ -87,6 +88,10 @@ impl SyncedStore for Sessions {
 
     fn places(&self) -> u32 {
         Sessions::places(self).end
+    }
+
+    fn most_places(&self, _: &Shared) -> u32 {
+        self.limits.bindings.saturating_mul(2).saturating_add(self.limits.sessions)
     }
 
     fn at(&self, place: u32, now: Time) -> Option<Candidate<SyncedSession>> {

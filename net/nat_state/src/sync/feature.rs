@@ -100,6 +100,17 @@ impl Misfit {
     }
 }
 
+/// What rings of threads had no room for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Lost {
+    /// Ends of sessions: all sessions have to be told of again, so that the other router knows what is not.
+    pub ends: u64,
+    /// Sessions: threads tell of these when there is room, and of no others.
+    pub late: u64,
+    /// Workers have come or gone: all have to be told of again.
+    pub has_other_workers: bool,
+}
+
 /// What became of sessions, counted by all threads.
 #[derive(Debug, Default)]
 pub struct Counts {
@@ -157,8 +168,8 @@ pub trait SyncedFeature {
     /// `refresh` seconds. Tells whether more is to be done soon.
     fn work(&self, refresh: u32, now: Time) -> bool;
 
-    /// Events that were lost since this was asked last, and workers that came: all sessions have to be told of again.
-    fn take_lost(&self) -> u64;
+    /// What rings had no room for since this was asked last.
+    fn take_lost(&self) -> Lost;
 
     /// What the other router says of a session. `forgiven`: seconds that its last packet may be younger than was said.
     fn put(&self, op: Op, bytes: &[u8], forgiven: u32);

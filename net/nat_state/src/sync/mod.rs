@@ -6,7 +6,8 @@
 //! ```
 //! A thread tells of a TCP connection when it is established and when it closes, of other sessions when a look at them some time
 //! after their begin finds a second packet: sessions of one packet are not worth the way. What is used is told again by a walk
-//! over the table. A ring that is full loses what it is told, counts it, and is repaired by a walk that tells of all sessions.
+//! over the table. What a ring has no room for is counted; a session is marked, and told of when there is room, and if the end of one
+//! was lost, a walk tells of all sessions, so that the other router knows which are not.
 //!
 //! Without another router a thread's [`Tap`] is empty, and a session that begins or ends costs one comparison more.
 
@@ -15,7 +16,7 @@ mod store;
 mod synced;
 mod tap;
 
-pub use feature::{Authority, Counts, Misfit, Op, Role, SyncedFeature, SyncedFeatures};
+pub use feature::{Authority, Counts, Lost, Misfit, Op, Role, SyncedFeature, SyncedFeatures};
 pub use store::{Candidate, Entered, SyncedStore};
 pub use synced::{SyncControl, Synced};
 pub use tap::{Bell, Ring, Tap, Told};

@@ -16,6 +16,8 @@ const SLACK: u32 = 5;
 /// A session that the other router may have to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate<R> {
+    /// Its number.
+    pub place: u32,
     /// What it is.
     pub record: R,
     /// Whether it had more than its first packet.
@@ -34,6 +36,9 @@ pub trait SyncedStore: SessionStore {
 
     /// Numbers of sessions are below this.
     fn places(&self) -> u32;
+
+    /// They never will be more.
+    fn most_places(&self, shared: &Self::Shared) -> u32;
 
     /// The session of this number, if there is one that the other router may have to know.
     fn at(&self, place: u32, now: Time) -> Option<Candidate<Self::Synced>>;
@@ -99,10 +104,20 @@ pub(super) fn look<S: SyncedStore>(sessions: &mut S, now: Time) {
         let Some((handle, began, is_first)) = sessions.tap().due(now) else { return };
         match sessions.of_handle(handle, now) {
             Some(candidate) if candidate.is_answered => {
-                sessions.tap().put(candidate.record);
+                sessions.tap().put(candidate.place, candidate.record);
             }
             Some(_) if is_first => sessions.tap().look_later(handle, began),
             _ => {}
+        }
+    }
+}
+
+/// Tells of sessions for which there was no room.
+pub(super) fn catch_up<S: SyncedStore>(sessions: &mut S, most: usize, now: Time) {
+    for place in sessions.tap().take_late(most) {
+        // One that has ended since was told of as that, or counted as lost.
+        if let Some(candidate) = sessions.at(place, now).filter(|candidate| candidate.is_answered) {
+            sessions.tap().put(place, candidate.record);
         }
     }
 }
@@ -136,7 +151,7 @@ pub(super) fn walk<S: SyncedStore>(sessions: &mut S, step: WalkStep, now: Time) 
             candidate.is_answered && step.refresh.is_none_or(|refresh| candidate.idle <= refresh + SLACK)
         });
         if let Some(candidate) = wanted {
-            told += usize::from(sessions.tap().put(candidate.record));
+            told += usize::from(sessions.tap().put(place, candidate.record));
         }
         place += 1;
     }

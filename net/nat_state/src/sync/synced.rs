@@ -12,8 +12,8 @@ use shoal_graph::clock::Time;
 use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_graph::{Graph, StateKey};
 
-use super::feature::{Authority, Counts, Misfit, Op, Role, SyncedFeature};
-use super::store::{Places, SyncedStore, WalkStep, look, sweep, walk};
+use super::feature::{Authority, Counts, Lost, Misfit, Op, Role, SyncedFeature};
+use super::store::{Places, SyncedStore, WalkStep, catch_up, look, sweep, walk};
 use super::tap::{Bell, Ring, Told};
 use crate::SessionStores;
 
@@ -23,6 +23,8 @@ const PLACES: u32 = 4096;
 const PARTS: u32 = 10;
 const PACE: u64 = 1_000_000_000 / PARTS as u64;
 /// A walk that refreshes tells also of sessions that were used a little longer ago: walks do not begin to the second.
+/// A thread is not asked to catch up for room of fewer events.
+const WORTH: usize = 64;
 /// Batches that threads may have to take in.
 const BATCHES: usize = 64;
 /// Refused sessions that are named.
@@ -75,13 +77,15 @@ struct Progress {
 struct State<S: SyncedStore> {
     role: Role,
     bell: Option<Arc<Bell>>,
+    /// Whether the NAT was on when threads got their rings.
+    was_on: bool,
     rings: BTreeMap<usize, Arc<Ring<S::Synced>>>,
     walks: u32,
     all: Option<Walk>,
     next_look: Time,
     sweeps: BTreeMap<usize, Arc<Progress>>,
     batches: BTreeMap<usize, Vec<(Op, S::Synced)>>,
-    lost: u64,
+    lost: Lost,
     refused: Vec<String>,
 }
 
@@ -111,13 +115,14 @@ impl<S: SyncedStore, C: SyncControl<S>> Synced<S, C> {
         let state = State {
             role: Role::Alone,
             bell: None,
+            was_on: false,
             rings: BTreeMap::new(),
             walks: 0,
             all: None,
             next_look: Time(0),
             sweeps: BTreeMap::new(),
             batches: BTreeMap::new(),
-            lost: 0,
+            lost: Lost::default(),
             refused: Vec::new(),
         };
         let (counts, in_flight) = (Arc::default(), Arc::default());
@@ -128,6 +133,7 @@ impl<S: SyncedStore, C: SyncControl<S>> Synced<S, C> {
     /// Gives threads their rings, or takes them away.
     fn connect(&self) {
         let mut state = self.state.borrow_mut();
+        state.was_on = self.is_on();
         let State { role, bell, rings, .. } = &mut *state;
         let is_active = *role == Role::Active;
         match bell {
@@ -141,9 +147,10 @@ impl<S: SyncedStore, C: SyncControl<S>> Synced<S, C> {
         drop(state);
         for thread in self.key.feature().workers() {
             let ring = rings.get(&thread).cloned();
-            if let Err(e) =
-                self.graph.on_state(&self.key, thread, move |_, sessions| sessions.tap().set(ring))
-            {
+            if let Err(e) = self.graph.on_state(&self.key, thread, move |stores, sessions| {
+                let most = sessions.most_places(stores.shared());
+                sessions.tap().set(ring, most);
+            }) {
                 tracing::warn!(thread, "it does not tell of its sessions ({}): {e}", self.name);
             }
         }
@@ -169,6 +176,8 @@ impl<S: SyncedStore, C: SyncControl<S>> Synced<S, C> {
         }
         let of_thread = Arc::clone(ring);
         let told = self.tell(thread, move |_, sessions| {
+            let room = of_thread.room();
+            catch_up(sessions, room, now);
             look(sessions, now);
             walk(sessions, step, now);
             of_thread.done();
@@ -345,17 +354,18 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
         drop(state);
         for (thread, ring) in &rings {
             let room = ring.room();
+            let is_late = ring.is_late() && room >= WORTH;
             match &of_all {
                 Some((number, waits_for)) => {
                     // A thread that has told of all looks at new ones now and then.
                     let most = if waits_for.contains(thread) { room } else { 0 };
-                    if most > 0 || is_time {
+                    if most > 0 || is_time || is_late {
                         let step =
                             WalkStep { walk: *number, refresh: None, places: Places::Some(PLACES), most };
                         self.ask_to_walk(*thread, ring, step, now);
                     }
                 }
-                None if is_time => {
+                None if is_time || is_late => {
                     // A share of the places that has seen them all after `refresh` seconds.
                     let parts = refresh.max(1).saturating_mul(PARTS);
                     let places = Places::Part(parts);
@@ -365,23 +375,27 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
                 None => {}
             }
         }
-        sweeps || of_all.is_some()
+        sweeps || of_all.is_some() || rings.values().any(|ring| ring.is_late())
     }
 
-    fn take_lost(&self) -> u64 {
+    fn take_lost(&self) -> Lost {
         let workers: BTreeSet<usize> = self.key.feature().workers().into_iter().collect();
         let state = self.state.borrow();
-        let came = state.role == Role::Active && !state.rings.keys().copied().eq(workers.iter().copied());
+        // Workers have come or gone, or the NAT was switched on: its sessions are as many as it was then told.
+        let has_others = state.role == Role::Active
+            && (state.was_on != self.is_on() || !state.rings.keys().copied().eq(workers.iter().copied()));
         drop(state);
-        if came {
+        if has_others {
             self.connect();
-            self.state.borrow_mut().lost = 0;
-            return 1;
+            self.state.borrow_mut().lost = Lost::default();
+            return Lost { has_other_workers: true, ..Lost::default() };
         }
         let mut state = self.state.borrow_mut();
-        let lost: u64 = state.rings.values().map(|ring| ring.lost()).sum();
-        let before = std::mem::replace(&mut state.lost, lost);
-        lost.saturating_sub(before)
+        let all = state.rings.values().map(|ring| ring.lost());
+        let (ends, late) = all.fold((0, 0), |(ends, late), more| (ends + more.0, late + more.1));
+        let before = std::mem::replace(&mut state.lost, Lost { ends, late, has_other_workers: false });
+        let (ends, late) = (ends.saturating_sub(before.ends), late.saturating_sub(before.late));
+        Lost { ends, late, has_other_workers: false }
     }
 
     fn put(&self, op: Op, bytes: &[u8], forgiven: u32) {

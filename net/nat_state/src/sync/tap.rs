@@ -59,6 +59,10 @@ pub struct Ring<R> {
     events: Sender<Told<R>>,
     told: Receiver<Told<R>>,
     bell: Arc<Bell>,
+    /// Sessions that could not be told of, and are told of when there is room.
+    late: AtomicU64,
+    is_late: AtomicBool,
+    /// Ends that could not be told of: only who hears of all sessions knows of them.
     lost: AtomicU64,
     /// Whether the thread has been asked to walk on, and has not done so yet.
     is_asked: AtomicBool,
@@ -68,15 +72,14 @@ impl<R> Ring<R> {
     /// An empty ring.
     pub fn new(bell: Arc<Bell>) -> Self {
         let (events, told) = channel(EVENTS);
-        Ring { events, told, bell, lost: AtomicU64::new(0), is_asked: AtomicBool::new(false) }
+        let (late, lost) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (is_late, is_asked) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ring { events, told, bell, late, is_late, lost, is_asked }
     }
 
-    /// Tells something, and never waits: without room it is lost, and counted.
+    /// Tells something, and never waits; whether there was room.
     pub(super) fn tell(&self, told: Told<R>) -> bool {
         let is_told = self.events.try_send(told).is_ok();
-        if !is_told {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
         self.bell.ring();
         is_told
     }
@@ -96,9 +99,14 @@ impl<R> Ring<R> {
         EVENTS.saturating_sub(self.len()) / 2
     }
 
-    /// Events that were lost.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+    /// Ends that were lost, and sessions that were late.
+    pub(super) fn lost(&self) -> (u64, u64) {
+        (self.lost.load(Ordering::Relaxed), self.late.load(Ordering::Relaxed))
+    }
+
+    /// Whether sessions are still to be told of for which there was no room.
+    pub(super) fn is_late(&self) -> bool {
+        self.is_late.load(Ordering::Relaxed)
     }
 
     /// Whether the thread is free to be asked; it is asked now.
@@ -130,6 +138,8 @@ pub struct Tap<R> {
     pub(super) named: Option<Vec<u64>>,
     /// Where the sweep of others goes on.
     pub(super) sweep: u32,
+    /// Places of sessions for which the ring had no room.
+    late: Vec<u64>,
 }
 
 impl<R> Default for Tap<R> {
@@ -144,17 +154,19 @@ impl<R> Default for Tap<R> {
             told_all: 0,
             named: None,
             sweep: 0,
+            late: Vec::new(),
         }
     }
 }
 
 impl<R> Tap<R> {
-    /// Tells by this ring from now on, or no more.
-    pub(super) fn set(&mut self, ring: Option<Arc<Ring<R>>>) {
+    /// Tells by this ring from now on, or no more; sessions have numbers below `most`.
+    pub(super) fn set(&mut self, ring: Option<Arc<Ring<R>>>, most: u32) {
         *self = Tap::default();
         if ring.is_some() {
             // Threads that forward do not allocate.
             (self.fresh, self.later) = (VecDeque::with_capacity(FRESH), VecDeque::with_capacity(FRESH));
+            self.late = vec![0; most as usize / 64 + 1];
         }
         self.ring = ring;
     }
@@ -165,16 +177,47 @@ impl<R> Tap<R> {
         self.ring.is_some()
     }
 
-    /// A session is as this says.
-    pub fn put(&self, record: R) -> bool {
-        self.ring.as_ref().is_some_and(|ring| ring.tell(Told::Put(record)))
+    /// The session of a place is as this says; whether it was told. If not, it is told when there is room.
+    pub fn put(&mut self, place: u32, record: R) -> bool {
+        let Some(ring) = &self.ring else { return false };
+        let is_told = ring.tell(Told::Put(record));
+        if !is_told {
+            match self.late.get_mut(place as usize / 64) {
+                Some(word) => {
+                    *word |= 1 << (place % 64);
+                    ring.late.fetch_add(1, Ordering::Relaxed);
+                    ring.is_late.store(true, Ordering::Relaxed);
+                }
+                None => _ = ring.lost.fetch_add(1, Ordering::Relaxed),
+            }
+        }
+        is_told
     }
 
     /// A session has ended.
     pub fn gone(&self, record: R) {
-        if let Some(ring) = &self.ring {
-            ring.tell(Told::Gone(record));
+        if let Some(ring) = &self.ring
+            && !ring.tell(Told::Gone(record))
+        {
+            ring.lost.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Up to `most` places of sessions that are late, which are not from now on.
+    pub(super) fn take_late(&mut self, most: usize) -> Vec<u32> {
+        let Some(ring) = self.ring.as_ref().filter(|ring| ring.is_late()) else { return Vec::new() };
+        let mut places = Vec::new();
+        for (at, word) in self.late.iter_mut().enumerate().filter(|(_, word)| **word != 0) {
+            while *word != 0 {
+                if places.len() == most {
+                    return places;
+                }
+                places.push(at as u32 * 64 + word.trailing_zeros());
+                *word &= *word - 1;
+            }
+        }
+        ring.is_late.store(false, Ordering::Relaxed);
+        places
     }
 
     /// A session has begun, and is told of when it has a second packet. Without room for it the walk finds it.

@@ -95,23 +95,24 @@ impl SessionSync {
             sent += self.take_events(&**feature, BURST.saturating_sub(sent), now);
             more |= feature.waits();
         }
-        sent += self.seal(now);
-        if sent > 0 {
-            self.state.borrow_mut().next_send = Time(now.0 + PACE);
-        }
+        self.seal(now);
+        // Whatever rings until then waits, so that what threads answer does not keep this one busy.
+        self.state.borrow_mut().next_send = Time(now.0 + PACE);
         more
     }
 
     /// Begins to tell of all sessions of a kind of NAT, if it is time.
     fn begin_all(&self, at: usize, feature: &dyn SyncedFeature, now: Time) {
         let lost = feature.take_lost();
-        if lost > 0 {
-            self.counters.lost.add(0, 0, lost);
+        for (counter, count) in [(&self.counters.lost, lost.ends), (&self.counters.late, lost.late)] {
+            if count > 0 {
+                counter.add(0, 0, count);
+            }
         }
         let mut state = self.state.borrow_mut();
         let is_active = state.role == Role::Active;
         let Some(of) = state.features.get_mut(at) else { return };
-        of.tells_all |= lost > 0;
+        of.tells_all |= lost.ends > 0 || lost.has_other_workers;
         let is_time = of.told_at.is_none_or(|told| now.0.saturating_sub(told.0) >= BETWEEN_ALL);
         if !(of.tells_all && is_active && is_time && feature.is_on()) {
             return;
