@@ -8,7 +8,7 @@ use crate::session_direction::{Marks, SessionDirection};
 use crate::sessions::{Record, Session, Sessions, TICKS, tick};
 use crate::shared::Shared;
 
-/// A session of fewer packets is not told of.
+/// A session of fewer packets is not reported.
 const ANSWERED: u64 = 2;
 
 impl Sessions {

@@ -52,7 +52,7 @@ pub struct Timers {
     pub hello: u32,
     /// The other router is dead after so many milliseconds of silence.
     pub dead: u32,
-    /// Seconds after which a session that is used is told of again.
+    /// Seconds after which a session that is used is reported again.
     pub refresh: u32,
 }
 

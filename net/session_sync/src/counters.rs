@@ -46,9 +46,9 @@ pub struct SyncCounters {
     pub malformed: Simple,
     /// Ends of sessions that were lost, as a ring was full.
     pub lost: Simple,
-    /// Sessions that were told of later, as a ring was full.
+    /// Sessions that were reported later, as a ring was full.
     pub late: Simple,
-    /// How often all sessions were told of.
+    /// How often all sessions were reported.
     pub all_told: Simple,
     /// How often both routers came to know each other.
     pub ups: Simple,

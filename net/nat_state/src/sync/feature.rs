@@ -34,7 +34,7 @@ pub enum Authority {
     Theirs,
 }
 
-/// What is said of a session.
+/// What is reported of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// It is as this says.
@@ -103,11 +103,11 @@ impl Misfit {
 /// What rings of threads had no room for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lost {
-    /// Ends of sessions: all sessions have to be told of again, so that the other router knows what is not.
+    /// Ends of sessions: all sessions have to be reported again, so that the other router knows what is not.
     pub ends: u64,
     /// Sessions: threads tell of these when there is room, and of no others.
     pub late: u64,
-    /// Workers have come or gone: all have to be told of again.
+    /// Workers have come or gone: all have to be reported again.
     pub has_other_workers: bool,
 }
 
@@ -154,7 +154,7 @@ pub trait SyncedFeature {
     /// Addresses for which this router answers on a link, while it forwards.
     fn answers(&self) -> Vec<(SwIfIndex, Ipv4Addr)>;
 
-    /// Takes up to `most` events of threads: `each` hears what is said of a session, and how it is written. Tells whether a walk
+    /// Takes up to `most` events of threads: `each` hears what is reported of a session, and how it is written. Tells whether a walk
     /// that [`tell_all`](Self::tell_all) began has come to its end.
     fn take(&self, most: usize, each: &mut dyn FnMut(Op, &[u8])) -> bool;
 
@@ -164,14 +164,14 @@ pub trait SyncedFeature {
     /// Begins to tell of all sessions.
     fn tell_all(&self);
 
-    /// What threads do now and then: look at new sessions, walk on, sweep. A session that is used is told of again every
+    /// What threads do now and then: look at new sessions, walk on, sweep. A session that is used is reported again every
     /// `refresh` seconds. Tells whether more is to be done soon.
     fn work(&self, refresh: u32, now: Time) -> bool;
 
     /// What rings had no room for since this was asked last.
     fn take_lost(&self) -> Lost;
 
-    /// What the other router says of a session. `forgiven`: seconds that its last packet may be younger than was said.
+    /// What the other router says of a session. `forgiven`: seconds that its last packet may be younger than was reported.
     fn put(&self, op: Op, bytes: &[u8], forgiven: u32);
 
     /// Hands what was [`put`](Self::put) to its threads.

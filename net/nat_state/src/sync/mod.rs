@@ -6,7 +6,7 @@
 //! ```
 //! A thread tells of a TCP connection when it is established and when it closes, of other sessions when a look at them some time
 //! after their begin finds a second packet: sessions of one packet are not worth the way. What is used is told again by a walk
-//! over the table. What a ring has no room for is counted; a session is marked, and told of when there is room, and if the end of one
+//! over the table. What a ring has no room for is counted; a session is marked, and reported when there is room, and if the end of one
 //! was lost, a walk tells of all sessions, so that the other router knows which are not.
 //!
 //! Without another router a thread's [`Tap`] is empty, and a session that begins or ends costs one comparison more.

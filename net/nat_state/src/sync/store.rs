@@ -10,7 +10,7 @@ use crate::SessionStore;
 const LOOKS: usize = 1024;
 /// Places of a walk that refreshes, looked at in one go, at least.
 const LEAST: u32 = 64;
-/// Seconds that a session may be silent for longer than the time between two walks, and is told of.
+/// Seconds that a session may be silent for longer than the time between two walks, and is reported.
 const SLACK: u32 = 5;
 
 /// A session that the other router may have to know.
@@ -94,7 +94,7 @@ pub(super) struct WalkStep {
     pub refresh: Option<u32>,
     /// Places that are looked at.
     pub places: Places,
-    /// Sessions that are told of.
+    /// Sessions that are reported.
     pub most: usize,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn look<S: SyncedStore>(sessions: &mut S, now: Time) {
 /// Tells of sessions for which there was no room.
 pub(super) fn catch_up<S: SyncedStore>(sessions: &mut S, most: usize, now: Time) {
     for place in sessions.tap().take_late(most) {
-        // One that has ended since was told of as that, or counted as lost.
+        // One that has ended since was reported as that, or counted as lost.
         if let Some(candidate) = sessions.at(place, now).filter(|candidate| candidate.is_answered) {
             sessions.tap().put(place, candidate.record);
         }

@@ -17,7 +17,7 @@ use super::store::{Places, SyncedStore, WalkStep, catch_up, look, sweep, walk};
 use super::tap::{Bell, Ring, Told};
 use crate::SessionStores;
 
-/// Places looked at in one go, while all sessions are told of.
+/// Places looked at in one go, while all sessions are reported.
 const PLACES: u32 = 4096;
 /// How often a thread is asked to walk on otherwise: so often in a second.
 const PARTS: u32 = 10;

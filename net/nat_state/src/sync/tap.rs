@@ -59,10 +59,10 @@ pub struct Ring<R> {
     events: Sender<Told<R>>,
     told: Receiver<Told<R>>,
     bell: Arc<Bell>,
-    /// Sessions that could not be told of, and are told of when there is room.
+    /// Sessions that could not be reported, and are reported when there is room.
     late: AtomicU64,
     is_late: AtomicBool,
-    /// Ends that could not be told of: only who hears of all sessions knows of them.
+    /// Ends that could not be reported: only who hears of all sessions knows of them.
     lost: AtomicU64,
     /// Whether the thread has been asked to walk on, and has not done so yet.
     is_asked: AtomicBool,
@@ -104,7 +104,7 @@ impl<R> Ring<R> {
         (self.lost.load(Ordering::Relaxed), self.late.load(Ordering::Relaxed))
     }
 
-    /// Whether sessions are still to be told of for which there was no room.
+    /// Whether sessions are still to be reported for which there was no room.
     pub(super) fn is_late(&self) -> bool {
         self.is_late.load(Ordering::Relaxed)
     }
@@ -220,7 +220,7 @@ impl<R> Tap<R> {
         places
     }
 
-    /// A session has begun, and is told of when it has a second packet. Without room for it the walk finds it.
+    /// A session has begun, and is reported when it has a second packet. Without room for it the walk finds it.
     pub fn began(&mut self, handle: u64, now: Time) {
         if self.ring.is_some() && self.fresh.len() < FRESH {
             self.fresh.push_back((handle, now));

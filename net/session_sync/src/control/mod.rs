@@ -41,7 +41,7 @@ const REFUSED: usize = 64;
 /// A kind of NAT, as far as all of its sessions are concerned.
 #[derive(Clone, Copy, Default)]
 struct OfFeature {
-    /// The other router is to be told of all.
+    /// The other router is to be reported all.
     tells_all: bool,
     /// When that was begun last.
     told_at: Option<Time>,
@@ -57,7 +57,7 @@ struct State {
     peer: Option<Peer>,
     timers: Timers,
     source: RoleSource,
-    /// When that was said, and whether its BFD session has been up since.
+    /// When that was set, and whether its BFD session has been up since.
     role_since: Time,
     was_met: bool,
     /// Active or standby, whether there is another router or not.

@@ -19,7 +19,7 @@ const EVENTS: usize = 64;
 const AGAIN: usize = 16;
 /// Threads look at new sessions so often.
 const LOOK: u64 = 100_000_000;
-/// All sessions of a kind of NAT are not told of again before so long, but to a router that is new.
+/// All sessions of a kind of NAT are not reported again before so long, but to a router that is new.
 const BETWEEN_ALL: u64 = 5 * SECOND;
 
 impl SessionSync {
