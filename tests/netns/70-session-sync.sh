@@ -6,9 +6,11 @@
 #   host a ---+--- first  ---+--- host b     a: 10.0.1.2 and 2001:db8:1::2, its gateways 10.0.1.100 and fe80::7
 #             |     | sync   |               b: 10.0.2.2 (NAT44, 203.0.113.1) and 10.0.4.2 (NAT64, 203.0.113.64)
 #             +--- second ---+
+# INTERVAL=5 has the routers say by VRRP every 50 ms that they live, not every 200 ms: for figures, on a machine with nothing else to do.
 # ALONE=how long the routers are silent is limited
 . "$(dirname "$0")/lib.sh"
 need ping python3
+: "${INTERVAL:=20}"
 for ns in "$A" "$B" "$R"; do ip netns add "$ns" 2>"$work/why" || skip "no network namespaces here: $(cat "$work/why")"; done
 ip netns exec "$A" sysctl -qw net.ipv6.conf.all.disable_ipv6=0 || skip "the kernel has no IPv6"
 for ns in "$A" "$B"; do
@@ -65,13 +67,13 @@ run() {
   done
   expect "IPv6" to "$n" set interface ip address "host-in$n" "2001:db8:1::1$n/64"
   # First what says who forwards, so that a router that comes back does not forward before it knows the other.
-  for of in "host-in$n vr_id 7 priority $priority interval 5 no_preempt accept_mode 10.0.1.100" \
-    "host-in$n vr_id 7 ipv6 priority $priority interval 5 no_preempt accept_mode fe80::7" \
-    "host-out$n vr_id 8 priority $priority interval 5 no_preempt accept_mode 10.0.2.100" \
-    "host-six$n vr_id 9 priority $priority interval 5 no_preempt accept_mode 10.0.4.100"; do
+  for of in "host-in$n vr_id 7 priority $priority interval $INTERVAL no_preempt accept_mode 10.0.1.100" \
+    "host-in$n vr_id 7 ipv6 priority $priority interval $INTERVAL no_preempt accept_mode fe80::7" \
+    "host-out$n vr_id 8 priority $priority interval $INTERVAL no_preempt accept_mode 10.0.2.100" \
+    "host-six$n vr_id 9 priority $priority interval $INTERVAL no_preempt accept_mode 10.0.4.100"; do
     expect "VRRP" to "$n" vrrp vr add $of
   done
-  expect "timers" to "$n" session-sync timers hello 50 dead 200 refresh 60
+  expect "timers" to "$n" session-sync timers hello $((INTERVAL * 10)) dead $((INTERVAL * 50)) refresh 60
   expect "role" to "$n" session-sync role vrrp "host-in$n" vr_id 7
   expect "peer" to "$n" session-sync peer "10.0.9.$other" local "10.0.9.$n" key $key
   expect "nat44" to "$n" nat44 plugin enable sessions 20000
@@ -176,7 +178,7 @@ fail_over() {
   touch "$work/stop$2"
   wait "$stream"
   echo "router $from killed: 250 of 250 connections live, $(tail -n 1 "$work/stream$2")"
-  [ "$(grep -o '[0-9]* ms' "$work/stream$2" | cut -d ' ' -f 1)" -lt 1500 ] || fail "the stream was silent for too long: $(cat "$work/stream$2")"
+  [ "$(grep -o '[0-9]* ms' "$work/stream$2" | cut -d ' ' -f 1)" -lt 3000 ] || fail "the stream was silent for too long: $(cat "$work/stream$2")"
 }
 fail_over 1 1
 # New ones begin at the second, and the first comes back as standby.
