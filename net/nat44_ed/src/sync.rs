@@ -127,7 +127,8 @@ impl SyncedStore for Sessions {
             let replaced = in_the_way.filter(|handle| sessions.remove(*handle).is_some()).count() as u32;
             sessions.make_place(record, shared, now)?;
             sessions.take_in(record, tick(now));
-            let inside = sessions.find(session.inside_key()).ok_or(Misfit::Full)?;
+            // There is room, so its outside port is another host's.
+            let inside = sessions.find(session.inside_key()).ok_or(Misfit::Taken)?;
             Ok(Entered { place: inside.index(), is_new: true, replaced })
         })
     }
