@@ -113,6 +113,20 @@ impl Ip4Flow {
         Ip4Flow([addresses, rest & !0xff_ffff | table.0 as u64])
     }
 
+    /// What all flows of its source's address and port have in common: without a destination.
+    #[inline(always)]
+    pub const fn of_source(&self) -> Self {
+        let [addresses, rest] = self.0;
+        Ip4Flow([addresses & !0xffff_ffff, rest & !(0xffff << 32)])
+    }
+
+    /// What all flows to its destination's address and port have in common: without a source.
+    #[inline(always)]
+    pub const fn of_destination(&self) -> Self {
+        let [addresses, rest] = self.0;
+        Ip4Flow([addresses & 0xffff_ffff, rest & !(0xffff << 48)])
+    }
+
     /// The flow of the answers.
     pub const fn reversed(&self) -> Self {
         Ip4Flow::new(self.destination(), self.source(), self.protocol(), self.table())
@@ -172,6 +186,13 @@ impl Ip6Flow {
         TableId(rest as u32 & 0xff_ffff)
     }
 
+    /// The same in another table.
+    #[inline(always)]
+    pub const fn in_table(&self, table: TableId) -> Self {
+        let [a, b, c, d, rest] = self.0;
+        Ip6Flow([a, b, c, d, rest & !0xff_ffff | table.0 as u64])
+    }
+
     /// The flow of the answers.
     pub const fn reversed(&self) -> Self {
         Ip6Flow::new(self.destination(), self.source(), self.protocol(), self.table())
@@ -206,10 +227,14 @@ mod tests {
         assert_eq!((key.source(), key.destination(), key.protocol(), key.table()), (src, dst, 6, table));
         assert_eq!(key.reversed(), Ip4Flow::new(dst, src, 6, table));
         assert_eq!(key, Ip4Flow::of_words(0x0a01_0203_c000_0209, 0xfffe_01bb, 6, table));
+        let none = (Ipv4Addr::UNSPECIFIED, 0);
+        assert_eq!(key.of_source(), Ip4Flow::new(src, none, 6, table));
+        assert_eq!(key.of_destination(), Ip4Flow::new(none, dst, 6, table));
         let (src, dst) = (("2001:db8::1".parse().unwrap(), 1), ("fe80::ffff".parse().unwrap(), 0xffff));
         let key = Ip6Flow::new(src, dst, 255, table);
         assert_eq!((key.source(), key.destination(), key.protocol(), key.table()), (src, dst, 255, table));
         assert_eq!(key.reversed().reversed(), key);
+        assert_eq!(key.in_table(TableId::DEFAULT), Ip6Flow::new(src, dst, 255, TableId::DEFAULT));
         assert_eq!((size_of::<Ip4Flow>(), size_of::<Ip6Flow>()), (16, 40));
     }
 

@@ -144,8 +144,11 @@ pub fn frame(from: MacAddress, to: MacAddress) -> Vec<u8> {
     [EthernetHeader::new(from, to, EtherType::IP4).as_bytes(), &packet].concat()
 }
 
+/// The port packets are sent to.
+pub const SERVICE: u16 = 2;
+
 fn udp(port: u16, bytes: usize) -> UdpHeader {
-    UdpHeader::new(port, 2, bytes as u16)
+    UdpHeader::new(port, SERVICE, bytes as u16)
 }
 
 /// A UDP packet of an address and port, to an address.

@@ -1,9 +1,12 @@
 //! Many hosts that share few addresses, with sessions that are established before anything is measured.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fastrand::Rng;
+use shoal_cnat::translation::{Flags, LbType};
+use shoal_cnat::{Cnat, Endpoint, PathSpec, Spec};
 use shoal_det44::Det44;
+use shoal_fib::FlowFields;
 use shoal_interface::SwIfIndex;
 use shoal_ip4::Ip4;
 use shoal_lb::vip::{Encap, Policy, VipKey};
@@ -12,12 +15,12 @@ use shoal_module::Control;
 use shoal_nat44_ed::{Enable, Nat44, Purpose, Side};
 use shoal_nat44_ei::Nat44Ei;
 use shoal_nat64::Nat64;
-use shoal_wire::{Ip4Prefix, IpPrefix};
+use shoal_wire::{Ip4Prefix, IpPrefix, IpProtocol};
 
 use crate::Result;
 use crate::full_table::{self, SEED};
 use crate::router;
-use crate::scenario::Nat;
+use crate::scenario::{Ip, Nat};
 
 /// Hosts behind the receiving interface: 10.0.0.2 and on.
 const HOSTS: u32 = 250;
@@ -29,11 +32,19 @@ const FIRST_PORT: u32 = 1024;
 /// The address that hosts share.
 const SHARED: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
+/// The IPv6 address that clients of cloud NAT send to; those of IPv4 send to the shared one.
+const SHARED6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x99, 0, 0, 0, 0, 1);
+
 /// The last of them, where each port is one host's alone.
 const LAST_SHARED: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 3);
 
 /// NAT between the interfaces, with room for so many sessions, and routes to all remote networks.
-pub fn translate(control: &Control, [input, output]: [SwIfIndex; 2], nat: Nat, flows: u32) -> Result<()> {
+pub fn translate(
+    control: &Control,
+    [input, output]: [SwIfIndex; 2],
+    (nat, ip): (Nat, Ip),
+    flows: u32,
+) -> Result<()> {
     if nat == Nat::Six {
         control.get::<Ip4>()?.add_address(output, Ip4Prefix::new(Ipv4Addr::new(10, 0, 1, 1), 24)?)?;
     }
@@ -75,8 +86,29 @@ pub fn translate(control: &Control, [input, output]: [SwIfIndex; 2], nat: Nat, f
             nat64.set_side(input, Side::Inside, true)?;
             Ok(nat64.set_side(output, Side::Outside, true)?)
         }
+        Nat::Cloud => cloud(control, [input, output], ip),
         Nat::Balanced => balance(control, flows),
     }
+}
+
+/// The virtual address has one back end, the next hop. Both directions of a connection are translated.
+fn cloud(control: &Control, interfaces: [SwIfIndex; 2], ip: Ip) -> Result<()> {
+    let cnat = control.get::<Cnat>()?;
+    let (vip, backend): (IpAddr, IpAddr) = match ip {
+        Ip::V4 => (SHARED.into(), router::NEXT_HOP.into()),
+        Ip::V6 => (SHARED6.into(), router::NEXT_HOP6.into()),
+    };
+    let to = PathSpec { source: Endpoint::NONE, destination: Endpoint::new(backend, 8080), flags: 0 };
+    cnat.update(Spec {
+        vip: Endpoint::new(vip, full_table::SERVICE),
+        protocol: IpProtocol::UDP.0,
+        is_real: false,
+        flags: Flags::default(),
+        lb: LbType::Default,
+        fields: FlowFields::DEFAULT,
+        paths: vec![to],
+    })?;
+    interfaces.into_iter().try_for_each(|interface| Ok(cnat.set_feature(interface, true)?))
 }
 
 /// The virtual address has one server, the next hop.
@@ -96,22 +128,29 @@ pub fn sessions(control: &Control, nat: Nat) -> Result<usize> {
         Nat::Ei => control.get::<Nat44Ei>()?.counts()?.values().sum(),
         Nat::Det => control.get::<Det44>()?.sessions()?.len(),
         Nat::Six => control.get::<Nat64>()?.sessions()?.len(),
+        Nat::Cloud => control.get::<Cnat>()?.counts()?.values().sum(),
         Nat::Balanced => control.get::<LoadBalancer>()?.look()?.used.iter().map(|(_, used)| used).sum(),
     })
 }
 
 /// One packet of each flow, in random order.
-pub fn packets(nat: Nat, flows: u32) -> Vec<Vec<u8>> {
+pub fn packets(nat: (Nat, Ip), flows: u32) -> Vec<Vec<u8>> {
     let mut order: Vec<u32> = (0..flows).collect();
     Rng::with_seed(SEED).shuffle(&mut order);
     order.into_iter().map(|flow| packet(nat, flow)).collect()
 }
 
-fn packet(nat: Nat, flow: u32) -> Vec<u8> {
+fn packet((nat, ip): (Nat, Ip), flow: u32) -> Vec<u8> {
     let port = (FIRST_PORT + flow / HOSTS) as u16;
-    let remote = Ipv4Addr::from_bits(router::FIRST.to_bits() + ((flow % REMOTE) << 8) + 2);
-    if nat == Nat::Six {
+    let remote = match nat {
+        Nat::Cloud => SHARED,
+        _ => Ipv4Addr::from_bits(router::FIRST.to_bits() + ((flow % REMOTE) << 8) + 2),
+    };
+    if ip == Ip::V6 {
         let host = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, (2 + flow % HOSTS) as u16);
+        if nat == Nat::Cloud {
+            return full_table::packet6((host, port), SHARED6);
+        }
         let remote = shoal_translate46::Prefix64::well_known().embed(remote);
         return full_table::packet6((host, port), remote);
     }
@@ -125,7 +164,8 @@ mod tests {
 
     #[test]
     fn flows_differ() {
-        let all: std::collections::BTreeSet<Vec<u8>> = packets(Nat::Ed, 100_000).into_iter().collect();
+        let all: std::collections::BTreeSet<Vec<u8>> =
+            packets((Nat::Ed, Ip::V4), 100_000).into_iter().collect();
         assert_eq!(all.len(), 100_000);
     }
 }

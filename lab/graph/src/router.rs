@@ -47,6 +47,7 @@ pub static MODULES: &[&Module] = &[
     &shoal_det44::MODULE,
     &shoal_nat64::MODULE,
     &shoal_lb::MODULE,
+    &shoal_cnat::MODULE,
     &shoal_pg::MODULE,
     &shoal_superpaths::MODULE,
 ];
@@ -59,6 +60,10 @@ const ORDER: &[&str] = &[
     "ip-superpath",
     "ip4-nat44-superpath",
     "ip-nat44-superpath",
+    "ip4-nat44-ei-superpath",
+    "ip-nat44-ei-superpath",
+    "ip4-cnat-superpath",
+    "ip-cnat-superpath",
     "ip-feature-superpath",
     "l2-xconnect-superpath",
     "l2-bridge-superpath",
@@ -72,15 +77,21 @@ const ORDER: &[&str] = &[
     "ip4-sv-reassembly-feature",
     "nat44-ed-in2out",
     "nat44-ei-in2out",
+    "cnat-input-ip4",
     "det44-in2out",
     "ip6-input",
     "ip6-sv-reassembly-feature",
+    "cnat-input-ip6",
     "nat64-in2out",
     "lb4-gre4",
     "ip4-lookup",
     "ip4-rewrite",
     "ip6-lookup",
     "ip6-rewrite",
+    "ip4-sv-reassembly-output-feature",
+    "cnat-output-ip4",
+    "ip6-sv-reassembly-output-feature",
+    "cnat-output-ip6",
     "pg1-output",
     "pg1-tx",
 ];
@@ -138,7 +149,7 @@ impl Router {
                 routes(&control, output, 1).map(|()| Vec::new())?
             }
             (Routes::Translated(nat, n), _) => {
-                natted::translate(&control, [input, output], nat, n).map(|()| Vec::new())?
+                natted::translate(&control, [input, output], (nat, scenario.ip), n).map(|()| Vec::new())?
             }
             (Routes::Flows(_), _) => Vec::new(),
         };
@@ -169,7 +180,7 @@ impl Router {
                 Routes::Bridged(n) => switched::frames(n),
                 Routes::Fragments => fragmented::packets(),
                 Routes::Crossed => switched::frames(1),
-                Routes::Translated(nat, n) => natted::packets(nat, n),
+                Routes::Translated(nat, n) => natted::packets((nat, scenario.ip), n),
                 _ => full_table::packets(to),
             });
             let spec = StreamSpec {
@@ -492,6 +503,27 @@ mod tests {
         let nodes = Router::new(&scenario::find("nat44-1-nodes").unwrap()).unwrap().nodes();
         assert!(nodes.iter().any(|n| n == "nat44-ed-in2out"), "{nodes:?}");
         assert!(!nodes.iter().any(|n| n.contains("slowpath")), "{nodes:?}");
+    }
+
+    #[test]
+    fn a_superpath_translates_as_nodes_do() {
+        for (name, taken) in [("cnat-64k", "ip4-cnat-superpath"), ("cnat6-64k", "ip-cnat-superpath")] {
+            let sent = sends(name);
+            assert_eq!(sent, sends(&format!("{name}-nodes")), "{name}");
+            let (at, port) = if sent[0][12] == 8 { (30, 36) } else { (38, 56) };
+            let backend: &[u8] = if at == 30 { &[10, 0, 1, 2] } else { &NEXT_HOP6.octets() };
+            assert!(sent.iter().all(|p| p[at..].starts_with(backend)), "{name}");
+            assert!(sent.iter().all(|p| p[port..port + 2] == 8080_u16.to_be_bytes()), "{name}");
+            let nodes = Router::new(&scenario::find(name).unwrap()).unwrap().nodes();
+            assert_eq!(nodes, ["pg-input", taken, "pg1-tx"]);
+        }
+        // Each router draws ports of its own.
+        let nodes = Router::new(&scenario::find("nat44-ei-64k").unwrap()).unwrap().nodes();
+        assert_eq!(nodes, ["pg-input", "ip4-nat44-ei-superpath", "pg1-tx"]);
+        let sent = sends("nat44-ei-64k");
+        assert!(sent.iter().all(|p| p[26..29] == [192, 0, 2]));
+        let flows: std::collections::BTreeSet<_> = sent.iter().map(|p| (&p[26..30], &p[34..36])).collect();
+        assert_eq!(flows.len(), sent.len(), "two flows share a port");
     }
 
     #[test]

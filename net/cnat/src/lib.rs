@@ -43,6 +43,8 @@ pub mod translation;
 pub use control::endpoint::{AddressSource, Endpoint};
 pub use control::snat::{SnatSpec, flags};
 pub use control::translations::{NO_NAT, PathSpec, Spec};
+pub use node::stage::CnatStages;
+
 pub use control::{Cnat, CnatError, SessionStores, Slice};
 
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! What is kept of one direction of a session: how its packets are rewritten. A session is two of them, each found by the tuple that
 //! its packets come with.
 
-use shoal_nat::{Delta, Rewrite};
+use shoal_nat::{Delta, Ip6Rewrite, Rewrite};
 
 use crate::tcp::State;
 
@@ -72,7 +72,7 @@ pub struct SessionDirection {
     dst: [u64; 2],
     sport: u16,
     dport: u16,
-    /// Of IPv4: what the rewrite does to checksums.
+    /// What the rewrite does to checksums.
     addresses: u16,
     transport: u16,
     /// The number of the other direction's entry. Both come and go together.
@@ -97,15 +97,27 @@ const fn whole([high, low]: [u64; 2]) -> u128 {
 
 impl SessionDirection {
     /// From a tuple to another.
-    pub fn new(from: Tuple, to: Tuple, protocol: u8, marks: u8, translation: (u32, u32)) -> Self {
-        let rewrite = Rewrite::new(from.ip4(), to.ip4(), protocol);
+    pub fn new(
+        is_ip6: bool,
+        (from, to): (Tuple, Tuple),
+        protocol: u8,
+        marks: u8,
+        translation: (u32, u32),
+    ) -> Self {
+        let (addresses, transport) = if is_ip6 {
+            let addresses = Delta::NONE.wide(from.src, to.src).wide(from.dst, to.dst);
+            (addresses, addresses.word(from.sport, to.sport).word(from.dport, to.dport))
+        } else {
+            let rewrite = Rewrite::new(from.ip4(), to.ip4(), protocol);
+            (rewrite.addresses, rewrite.transport)
+        };
         SessionDirection {
             src: halves(to.src),
             dst: halves(to.dst),
             sport: to.sport,
             dport: to.dport,
-            addresses: rewrite.addresses.to_bits(),
-            transport: rewrite.transport.to_bits(),
+            addresses: addresses.to_bits(),
+            transport: transport.to_bits(),
             peer: NONE,
             translation: translation.0,
             serial: translation.1,
@@ -126,5 +138,13 @@ impl SessionDirection {
     pub fn rewrite(&self) -> Rewrite {
         let (addresses, transport) = (Delta::from_bits(self.addresses), Delta::from_bits(self.transport));
         Rewrite { to: self.to().ip4(), addresses, transport }
+    }
+
+    /// What is done to IPv6 packets of TCP and UDP without extension headers.
+    #[inline(always)]
+    pub fn rewrite6(&self) -> Ip6Rewrite {
+        let (addresses, transport) = (Delta::from_bits(self.addresses), Delta::from_bits(self.transport));
+        let Tuple { src, dst, sport, dport } = self.to();
+        Ip6Rewrite { src, dst, sport, dport, addresses, transport }
     }
 }

@@ -61,10 +61,16 @@ impl Session {
     }
 }
 
+/// The number in keys of a family's forwarding table.
+#[inline(always)]
+pub const fn table_number(is_ip6: bool, table: u32) -> u32 {
+    if is_ip6 { table | IP6 } else { table }
+}
+
 /// The key of a packet.
 #[inline(always)]
 pub fn key(tuple: Tuple, protocol: u8, is_ip6: bool, table: u32) -> Ip6Flow {
-    let table = TableId::new(if is_ip6 { table | IP6 } else { table }).unwrap_or_default();
+    let table = TableId::new(table_number(is_ip6, table)).unwrap_or_default();
     let Tuple { src, dst, sport, dport } = tuple;
     Ip6Flow::new((Ipv6Addr::from_bits(src), sport), (Ipv6Addr::from_bits(dst), dport), protocol, table)
 }
@@ -110,6 +116,8 @@ pub struct Sessions {
     len: usize,
     /// Most of them.
     most: usize,
+    /// Those with a shared source.
+    shared: usize,
     /// Sessions of each forwarding table, and most of them.
     by_table: Vec<(TableOf, u32)>,
     most_of_table: u32,
@@ -137,6 +145,7 @@ impl Sessions {
         Sessions {
             table: None,
             len: 0,
+            shared: 0,
             most: 0,
             by_table: Vec::new(),
             most_of_table: u32::MAX,
@@ -180,6 +189,12 @@ impl Sessions {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Whether some have a shared source: packets of those are translated where they go out.
+    #[inline(always)]
+    pub fn has_shared(&self) -> bool {
+        self.shared > 0
     }
 
     /// Numbers of records are below this.
@@ -263,10 +278,10 @@ impl Sessions {
         let other = if table == back_table { 0 } else { Marks::OTHER_TABLE };
         let marks = session.marks & !Marks::RETURN | other;
         let is_alone = marks & Marks::ALONE != 0;
-        let there = SessionDirection::new(from, to, protocol, marks, translation);
+        let there = SessionDirection::new(is_ip6, (from, to), protocol, marks, translation);
         let back = SessionDirection::new(
-            to.reversed(),
-            from.reversed(),
+            is_ip6,
+            (to.reversed(), from.reversed()),
             protocol,
             marks | Marks::RETURN,
             translation,
@@ -289,6 +304,7 @@ impl Sessions {
             }
         }
         self.len += 1;
+        self.shared += usize::from(marks & Marks::SOURCE != 0);
         if let Some(count) = self.of_table((table, is_ip6)) {
             *count += 1;
         }
@@ -311,6 +327,7 @@ impl Sessions {
             table.remove(peer);
         }
         self.len = self.len.saturating_sub(1);
+        self.shared = self.shared.saturating_sub(usize::from(way.marks.has(Marks::SOURCE)));
         if let Some(count) = self.of_table(table_of(&key)) {
             *count = count.saturating_sub(1);
         }
@@ -373,6 +390,7 @@ impl Sessions {
         let Some(table) = self.table.as_mut() else { return 0 };
         table.sweep(&mut Sweep::default(), usize::MAX, |_, _| SweepAction::Remove);
         self.by_table.clear();
+        self.shared = 0;
         std::mem::take(&mut self.len)
     }
 

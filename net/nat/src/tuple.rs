@@ -101,6 +101,8 @@ impl PortPacket {
     const LEN: usize = 28;
     /// Where TCP's flags are.
     const FLAGS: usize = 33;
+    /// Bytes of the IP header and of TCP's up to its checksum.
+    const TCP_LEN: usize = 38;
 
     /// Reads a packet; `None` if it is anything else, or cut short.
     #[inline(always)]
@@ -114,7 +116,7 @@ impl PortPacket {
         }
         let addresses = u64::from_be_bytes([ip[12], ip[13], ip[14], ip[15], ip[16], ip[17], ip[18], ip[19]]);
         let ports = u32::from_be_bytes([ip[20], ip[21], ip[22], ip[23]]);
-        let flags = if is_tcp { *bytes.get(Self::FLAGS)? } else { 0 };
+        let flags = if is_tcp { bytes.first_chunk::<{ Self::TCP_LEN }>()?[Self::FLAGS] } else { 0 };
         Some(PortPacket { addresses, ports, is_tcp, flags, ttl: ip[8] })
     }
 

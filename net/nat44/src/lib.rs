@@ -13,6 +13,7 @@ pub mod ports;
 pub mod reach;
 pub mod session_events;
 pub mod sizes;
+pub mod staged;
 pub mod translated;
 pub mod workers;
 

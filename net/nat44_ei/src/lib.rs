@@ -40,6 +40,7 @@ pub mod users;
 
 pub use control::{Address, Enable, Failover, Listed, Listener, Nat44Ei, NatError, Side, Sides, Slice, Spec};
 pub use error::Error;
+pub use node::stage::Nat44EiStages;
 
 use std::rc::Rc;
 

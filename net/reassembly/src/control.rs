@@ -94,6 +94,10 @@ pub struct SvStages {
     pub ip4: Arc<SvFeature<Ip4, false>>,
     /// Of IPv6.
     pub ip6: Arc<SvFeature<Ip6, false>>,
+    /// Of IPv4, of the sending interface.
+    pub ip4_output: Arc<SvFeature<Ip4, true>>,
+    /// Of IPv6.
+    pub ip6_output: Arc<SvFeature<Ip6, true>>,
 }
 
 /// Reassembly of this router.
@@ -176,7 +180,12 @@ impl Reassembly {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let budget = Budget::part_of(Arc::clone(graph.pool()), SHARE_OF_BUFFERS);
         let words = graph.claim_slot::<L4>("reassembly")?;
-        control.put(SvStages { ip4: Arc::new(SvFeature::new(words)), ip6: Arc::new(SvFeature::new(words)) });
+        control.put(SvStages {
+            ip4: Arc::new(SvFeature::new(words)),
+            ip6: Arc::new(SvFeature::new(words)),
+            ip4_output: Arc::new(SvFeature::new(words)),
+            ip6_output: Arc::new(SvFeature::new(words)),
+        });
         let reassembly = Rc::new(Reassembly {
             words,
             ip4: Part::new(&graph, &interfaces, words, &budget)?,

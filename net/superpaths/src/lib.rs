@@ -9,7 +9,10 @@
 //! | `ip4-superpath` | Ethernet interfaces with IPv4 only | no feature |
 //! | `ip-superpath` | Ethernet interfaces with IPv6, or both | no feature |
 //! | `ip4-nat44-superpath`, `ip-nat44-superpath` | the same as these two, where packets are translated | NAT44-ED |
-//! | `ip-feature-superpath` | Ethernet interfaces with features | the same, reverse path forwarding, MSS clamping, policy routing, limits of sources |
+//! | `ip4-nat44-ei-superpath`, `ip-nat44-ei-superpath` | the same | NAT44-EI |
+//! | `ip4-cnat-superpath`, `ip-cnat-superpath` | the same | cloud NAT, in and out |
+//! | `ip-feature-superpath` | Ethernet interfaces with features | NAT44-ED, reverse path forwarding, MSS clamping, policy routing, limits of sources |
+//! | `ip-feature-nat44-ei-superpath` | the same | the same, with NAT44-EI in the place of NAT44-ED |
 //! | `l2-xconnect-superpath` | cross-connected interfaces, also with tags that are rewritten | no feature |
 //! | `l2-bridge-superpath` | members of bridges, frames between known stations | no feature |
 //! | `ip4-only-superpath`, `ip6-only-superpath` | interfaces without a link header | the same features |
@@ -63,12 +66,44 @@ pub const IP_NAT44: Superpath = Superpath {
     cost: 36,
 };
 
+/// IPv4 on Ethernet interfaces where NAT44-EI is the only feature.
+pub const IP4_NAT44_EI: Superpath =
+    Superpath { name: "ip4-nat44-ei-superpath", medium: Medium::Ethernet, serves: &[IfFlags::IP4], cost: 35 };
+
+/// Both families on such interfaces.
+pub const IP_NAT44_EI: Superpath = Superpath {
+    name: "ip-nat44-ei-superpath",
+    medium: Medium::Ethernet,
+    serves: &[IfFlags::IP4, IfFlags::IP6],
+    cost: 36,
+};
+
+/// IPv4 on Ethernet interfaces where cloud NAT is the only feature.
+pub const IP4_CNAT: Superpath =
+    Superpath { name: "ip4-cnat-superpath", medium: Medium::Ethernet, serves: &[IfFlags::IP4], cost: 35 };
+
+/// Both families on such interfaces.
+pub const IP_CNAT: Superpath = Superpath {
+    name: "ip-cnat-superpath",
+    medium: Medium::Ethernet,
+    serves: &[IfFlags::IP4, IfFlags::IP6],
+    cost: 36,
+};
+
 /// Both families on Ethernet interfaces with features.
 pub const IP_FEATURES: Superpath = Superpath {
     name: "ip-feature-superpath",
     medium: Medium::Ethernet,
     serves: &[IfFlags::IP4, IfFlags::IP6],
     cost: 40,
+};
+
+/// Both families on Ethernet interfaces with features, NAT44-EI among them.
+pub const IP_FEATURES_EI: Superpath = Superpath {
+    name: "ip-feature-nat44-ei-superpath",
+    medium: Medium::Ethernet,
+    serves: &[IfFlags::IP4, IfFlags::IP6],
+    cost: 41,
 };
 
 /// IPv4 on interfaces without a link header.
@@ -116,16 +151,33 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     if let (Some(ip4), Some(ip6)) = (parts.ip4()?, parts.ip6()?) {
         offer(IP, interfaces.add_superpath(IP, Split(ethernet(), ip4, ip6)));
     }
-    if let Some(ip4) = parts.ip4_translated()? {
+    if let Some(ip4) = parts.ip4_translated(parts.ed())? {
         offer(IP4_NAT44, interfaces.add_superpath(IP4_NAT44, Line(Chained(ethernet(), ip4))));
     }
-    if let (Some(ip4), Some(ip6)) = (parts.ip4_translated()?, parts.ip6()?) {
+    if let (Some(ip4), Some(ip6)) = (parts.ip4_translated(parts.ed())?, parts.ip6()?) {
         offer(IP_NAT44, interfaces.add_superpath(IP_NAT44, Split(ethernet(), ip4, ip6)));
     }
-    if let (Some(ip4), Some(ip6)) = (parts.ip4_with_features()?, parts.ip6_with_features()?) {
+    if let Some(ip4) = parts.ip4_translated(parts.ei())? {
+        offer(IP4_NAT44_EI, interfaces.add_superpath(IP4_NAT44_EI, Line(Chained(ethernet(), ip4))));
+    }
+    if let (Some(ip4), Some(ip6)) = (parts.ip4_translated(parts.ei())?, parts.ip6()?) {
+        offer(IP_NAT44_EI, interfaces.add_superpath(IP_NAT44_EI, Split(ethernet(), ip4, ip6)));
+    }
+    if let Some(ip4) = parts.ip4_cnat()? {
+        offer(IP4_CNAT, interfaces.add_superpath(IP4_CNAT, Line(Chained(ethernet(), ip4))));
+    }
+    if let (Some(ip4), Some(ip6)) = (parts.ip4_cnat()?, parts.ip6_cnat()?) {
+        offer(IP_CNAT, interfaces.add_superpath(IP_CNAT, Split(ethernet(), ip4, ip6)));
+    }
+    if let (Some(ip4), Some(ip6)) = (parts.ip4_with_features(parts.ed())?, parts.ip6_with_features()?) {
         offer(IP_FEATURES, interfaces.add_superpath(IP_FEATURES, Split(ethernet(), ip4, ip6)));
     }
-    if let Some(ip4) = parts.ip4_with_features()? {
+    if let Some(nat) = parts.ei()
+        && let (Some(ip4), Some(ip6)) = (parts.ip4_with_features(Some(nat))?, parts.ip6_with_features()?)
+    {
+        offer(IP_FEATURES_EI, interfaces.add_superpath(IP_FEATURES_EI, Split(ethernet(), ip4, ip6)));
+    }
+    if let Some(ip4) = parts.ip4_with_features(parts.ed())? {
         offer(IP4_ONLY, interfaces.add_superpath(IP4_ONLY, Line(ip4)));
     }
     if let Some(ip6) = parts.ip6_with_features()? {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use shoal_abf::AbfNodes;
 use shoal_bridge::BridgeNodes;
+use shoal_cnat::CnatStages;
 use shoal_graph::Graph;
-use shoal_graph::superpath::{FlowStage, Forward, Link, Open, Stage};
+use shoal_graph::superpath::{Directions, FlowOptional, FlowStage, Forward, Link, Open, Stage};
 use shoal_interface::{Interfaces, OUTPUT_ARC, Output};
 use shoal_ip4::Ip4Nodes;
 use shoal_ip6::Ip6Nodes;
@@ -14,6 +15,9 @@ use shoal_l2::L2Nodes;
 use shoal_module::{Control, InitError};
 use shoal_mss_clamp::MssNodes;
 use shoal_nat44_ed::Nat44Stages;
+use shoal_nat44_ed::node::fast as ed;
+use shoal_nat44_ei::Nat44EiStages;
+use shoal_nat44_ei::node::fast as ei;
 use shoal_reassembly::SvStages;
 use shoal_source_limit::SourceLimitStages;
 use shoal_urpf::UrpfNodes;
@@ -29,7 +33,9 @@ pub(crate) struct Parts {
     abf: Option<Rc<AbfNodes>>,
     limit: Option<Rc<SourceLimitStages>>,
     sv: Option<Rc<SvStages>>,
-    nat44: Option<Rc<Nat44Stages>>,
+    ed: Option<Rc<Nat44Stages>>,
+    ei: Option<Rc<Nat44EiStages>>,
+    cnat: Option<Rc<CnatStages>>,
     pub(crate) l2: Option<Rc<L2Nodes>>,
     pub(crate) bridge: Option<Rc<BridgeNodes>>,
 }
@@ -46,7 +52,9 @@ impl Parts {
             abf: control.get().ok(),
             limit: control.get().ok(),
             sv: control.get().ok(),
-            nat44: control.get().ok(),
+            ed: control.get().ok(),
+            ei: control.get().ok(),
+            cnat: control.get().ok(),
             l2: control.get().ok(),
             bridge: control.get().ok(),
         }
@@ -72,18 +80,64 @@ impl Parts {
         Ok(Some(Open::new(Arc::clone(&ip.input), forward)))
     }
 
-    /// IPv4 that NAT44-ED translates, without other features; `None` if that is no part of this router.
-    pub(crate) fn ip4_translated(&self) -> Result<Option<impl Link + use<>>, InitError> {
-        let (Some(ip), Some(sv), Some(nat44)) = (&self.ip4, &self.sv, &self.nat44) else { return Ok(None) };
+    /// Both directions of NAT44-ED.
+    pub(crate) fn ed(&self) -> Option<Directions<ed::Fast<{ ed::IN2OUT }>, ed::Fast<{ ed::OUT2IN }>>> {
+        self.ed.as_ref().map(|stages| (Arc::clone(&stages.in2out), Arc::clone(&stages.out2in)))
+    }
+
+    /// Both directions of NAT44-EI.
+    pub(crate) fn ei(&self) -> Option<Directions<ei::Fast<{ ei::IN2OUT }>, ei::Fast<{ ei::OUT2IN }>>> {
+        self.ei.as_ref().map(|stages| (Arc::clone(&stages.in2out), Arc::clone(&stages.out2in)))
+    }
+
+    /// IPv4 that one kind of NAT translates, without other features; `None` if that is no part of this router.
+    pub(crate) fn ip4_translated<A, B>(
+        &self,
+        nat: Option<Directions<A, B>>,
+    ) -> Result<Option<impl Link + use<A, B>>, InitError>
+    where
+        A: FlowOptional,
+        B: FlowOptional<Feature = A::Feature, Query = A::Query>,
+    {
+        let (Some(ip), Some(sv), Some(nat)) = (&self.ip4, &self.sv, nat) else { return Ok(None) };
         let Some(output) = self.output()? else { return Ok(None) };
         let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), (), output);
-        let both = (Arc::clone(&nat44.in2out), Arc::clone(&nat44.out2in));
-        let features = Stage::new(Some(Arc::clone(&sv.ip4)), FlowStage::new(Some(both), forward));
+        let features = Stage::new(Some(Arc::clone(&sv.ip4)), FlowStage::new(Some(nat), forward));
         Ok(Some(Open::new(Arc::clone(&ip.input), features)))
     }
 
-    /// IPv4 with features, in the order of their arcs. Of those that are no part of this router no stage is ever run.
-    pub(crate) fn ip4_with_features(&self) -> Result<Option<impl Link + use<>>, InitError> {
+    /// IPv4 with cloud NAT, where packets come in and where they go out, without other features; `None` if that is no part of this router.
+    pub(crate) fn ip4_cnat(&self) -> Result<Option<impl Link + use<>>, InitError> {
+        let (Some(ip), Some(sv), Some(cnat)) = (&self.ip4, &self.sv, &self.cnat) else { return Ok(None) };
+        let Some(output) = self.output()? else { return Ok(None) };
+        let out =
+            Stage::new(Some(Arc::clone(&sv.ip4_output)), Stage::new(Some(Arc::clone(&cnat.output4)), ()));
+        let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), out, output);
+        let translated = FlowStage::one(Arc::clone(&cnat.input4), forward);
+        Ok(Some(Open::new(Arc::clone(&ip.input), Stage::new(Some(Arc::clone(&sv.ip4)), translated))))
+    }
+
+    /// IPv6 with cloud NAT.
+    pub(crate) fn ip6_cnat(&self) -> Result<Option<impl Link + use<>>, InitError> {
+        let (Some(ip), Some(sv), Some(cnat)) = (&self.ip6, &self.sv, &self.cnat) else { return Ok(None) };
+        let Some(output) = self.output()? else { return Ok(None) };
+        let out =
+            Stage::new(Some(Arc::clone(&sv.ip6_output)), Stage::new(Some(Arc::clone(&cnat.output6)), ()));
+        let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), out, output);
+        let translated = FlowStage::one(Arc::clone(&cnat.input6), forward);
+        Ok(Some(Open::new(Arc::clone(&ip.input), Stage::new(Some(Arc::clone(&sv.ip6)), translated))))
+    }
+
+    /// IPv4 with features, in the order of their arcs, one kind of NAT among them. Of those that are no part of this router no stage is
+    /// ever run.
+    pub(crate) fn ip4_with_features<A, B>(
+        &self,
+        nat: Option<Directions<A, B>>,
+    ) -> Result<Option<impl Link + use<A, B>>, InitError>
+    where
+        A: FlowOptional,
+        B: FlowOptional<Feature = A::Feature, Query = A::Query>,
+    {
         let (Some(ip), Some(output)) = (&self.ip4, self.output()?) else { return Ok(None) };
         let urpf = self.urpf.as_ref().map(|nodes| &nodes.ip4);
         let mss = self.mss.as_ref().map(|nodes| &nodes.ip4);
@@ -97,9 +151,7 @@ impl Parts {
             ),
         );
         let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), out, output);
-        let nat44 =
-            self.nat44.as_ref().map(|stages| (Arc::clone(&stages.in2out), Arc::clone(&stages.out2in)));
-        let translated = FlowStage::new(nat44, forward);
+        let translated = FlowStage::new(nat, forward);
         let checked = Stage::new(
             urpf.map(|nodes| Arc::clone(&nodes.rx_loose)),
             Stage::new(

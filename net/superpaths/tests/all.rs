@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests
 
 mod chains;
+mod cloud;
 mod features;
 mod ip_only;
 mod switched;
 mod tagged;
 mod translated;
+mod translated_ei;

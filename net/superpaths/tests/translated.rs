@@ -1,4 +1,4 @@
-//! NAT44 as stages of a superpath: the same random packets of hosts and of the world through two routers that differ in nothing but
+//! NAT44-ED as stages of a superpath: the same random packets of hosts and of the world through two routers that differ in nothing but
 //! `enable_superpath`.
 
 use std::net::Ipv4Addr;
@@ -7,6 +7,7 @@ use shoal_fib::Family;
 use shoal_icmp::Icmp;
 use shoal_icmp::limiter::Rate;
 use shoal_ip4::Ip4;
+use shoal_module::Module;
 use shoal_nat44_ed::sessions::Record;
 use shoal_nat44_ed::{Enable, Nat44, Purpose, Side};
 use shoal_neighbor::table::{FibEntry, Origin};
@@ -18,37 +19,60 @@ use shoal_wire::{MacAddress, TcpFlags};
 
 const TWINS: Twins = Twins { make: world, packet: given, flow };
 /// Ports 0 and 1 lead to hosts, port 2 to the world, port 3 to a network that is neither.
-const PORTS: usize = 4;
-const WORLD: usize = 2;
-const NETWORKS: [&str; PORTS] = ["10.0.0", "10.0.1", "192.0.2", "203.0.113"];
+pub(crate) const PORTS: usize = 4;
+pub(crate) const WORLD: usize = 2;
+pub(crate) const NETWORKS: [&str; PORTS] = ["10.0.0", "10.0.1", "192.0.2", "203.0.113"];
 /// The address that hosts share.
-const SHARED: &str = "192.0.2.100";
+pub(crate) const SHARED: &str = "192.0.2.100";
 /// Packets before the first burst.
 const MADE_BEFORE: usize = 2000;
 /// A host's first port; each has its own, so that each can be kept.
-const FIRST: u16 = 2000;
+pub(crate) const FIRST: u16 = 2000;
 
-fn station(n: usize) -> MacAddress {
+pub(crate) fn station(n: usize) -> MacAddress {
     MacAddress([2, 0xaa, 0, 0, 0, n as u8])
 }
 
-fn address(network: usize, host: usize) -> Ipv4Addr {
+pub(crate) fn address(network: usize, host: usize) -> Ipv4Addr {
     format!("{}.{host}", NETWORKS[network]).parse().unwrap()
 }
 
 /// Hosts' sources are checked, too: NAT is not the only feature.
 fn checked_world(superpath: bool) -> Twin {
-    make(superpath, true)
+    make(superpath, true, ED)
 }
 
 fn world(superpath: bool) -> Twin {
-    make(superpath, false)
+    make(superpath, false, ED)
 }
 
-fn make(superpath: bool, checked: bool) -> Twin {
+/// A kind of NAT.
+pub(crate) struct NatKind {
+    pub(crate) module: &'static Module,
+    /// Has it translate.
+    pub(crate) set: fn(&Router, &[Port]),
+    /// Makes a random packet.
+    pub(crate) given: fn(&mut Rng, &Port, usize) -> InjectedPacket,
+}
+
+const ED: &NatKind = &NatKind { module: &shoal_nat44_ed::MODULE, set: translate, given };
+
+fn translate(router: &Router, ports: &[Port]) {
+    let nat = router.get::<Nat44>();
+    nat.enable_nat(Enable { sessions: 1000, ..Enable::default() }).unwrap();
+    for (n, port) in ports.iter().enumerate().take(3) {
+        let side = if n == WORLD { Side::Outside } else { Side::Inside };
+        nat.set_side(port.index(), side, true).unwrap();
+    }
+    let shared = SHARED.parse().unwrap();
+    nat.add_addresses((shared, shared), Purpose::Pool, None).unwrap();
+}
+
+/// A router with a kind of NAT, and with sessions.
+pub(crate) fn make(superpath: bool, checked: bool, nat: &NatKind) -> Twin {
     let mut modules = STACK.to_vec();
     modules.extend([&shoal_reassembly::MODULE, &shoal_rule::MODULE, &shoal_urpf::MODULE]);
-    modules.extend([&shoal_syslog::MODULE, &shoal_ipfix::MODULE, &shoal_nat44_ed::MODULE]);
+    modules.extend([&shoal_syslog::MODULE, &shoal_ipfix::MODULE, nat.module]);
     let mut router = Router::new(&modules);
     router.get::<Icmp>().set_rate(Rate { per_second: 0, burst: 1 }).unwrap();
     let ports: Vec<Port> = (0..PORTS).map(|n| router.pg(n as u32)).collect();
@@ -61,14 +85,7 @@ fn make(superpath: bool, checked: bool) -> Twin {
             neighbours.set(key, station(n), Origin::Static, FibEntry::Wanted).unwrap();
         }
     }
-    let nat = router.get::<Nat44>();
-    nat.enable_nat(Enable { sessions: 1000, ..Enable::default() }).unwrap();
-    for (n, port) in ports.iter().enumerate().take(3) {
-        let side = if n == WORLD { Side::Outside } else { Side::Inside };
-        nat.set_side(port.index(), side, true).unwrap();
-    }
-    let shared = SHARED.parse().unwrap();
-    nat.add_addresses((shared, shared), Purpose::Pool, None).unwrap();
+    (nat.set)(&router, &ports);
     for port in ports.iter().take(if checked { 3 } else { 0 }) {
         let (interface, family, direction) = (port.index(), Family::Ip4, Direction::Rx);
         let setting = Setting { interface, family, direction, mode: Mode::Loose, table: None };
@@ -82,7 +99,7 @@ fn make(superpath: bool, checked: bool) -> Twin {
     let mut rng = Rng::new(1);
     for _ in 0..MADE_BEFORE {
         let rx = rng.below(PORTS);
-        let InjectedPacket { bytes, .. } = given(&mut rng, &ports[rx], rx);
+        let InjectedPacket { bytes, .. } = (nat.given)(&mut rng, &ports[rx], rx);
         router.send(&ports[rx], &bytes);
     }
     for port in &ports {
@@ -92,11 +109,16 @@ fn make(superpath: bool, checked: bool) -> Twin {
 }
 
 /// One of a host's ports.
-fn port_of(rng: &mut Rng, network: usize, host: usize) -> u16 {
+pub(crate) fn port_of(rng: &mut Rng, network: usize, host: usize) -> u16 {
     FIRST + (network * 100 + host * 10 + rng.below(3)) as u16
 }
 
-fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
+pub(crate) fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
+    given_with(rng, port, rx, false)
+}
+
+/// `hairpin`: what hosts send to the shared address is for other hosts.
+pub(crate) fn given_with(rng: &mut Rng, port: &Port, rx: usize, hairpin: bool) -> InjectedPacket {
     let (network, host) = (rng.below(2), 2 + rng.below(3));
     let (far, service) = (address(WORLD, 2 + rng.below(3)), *rng.pick(&[53, 443]));
     let near = port_of(rng, network, host);
@@ -112,6 +134,12 @@ fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
                 2 => SHARED.parse().unwrap(),
                 3 => address(WORLD, 1),
                 _ => far,
+            };
+            let service = if hairpin && to == SHARED.parse::<Ipv4Addr>().unwrap() {
+                let (network, host) = (rng.below(2), 2 + rng.below(3));
+                port_of(rng, network, host)
+            } else {
+                service
             };
             ((address(rx, host), near), (to, service))
         }
@@ -146,7 +174,7 @@ fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
 }
 
 /// All between two addresses and of one protocol, by its first word; what the router makes itself, and fragments, are on their own.
-fn flow(packet: &mut [u8]) -> Vec<u8> {
+pub(crate) fn flow(packet: &mut [u8]) -> Vec<u8> {
     let fragmented = packet.get(20..22) != Some(&[0, 0]);
     if fragmented || packet.get(23) == Some(&1) {
         return packet.to_vec();
@@ -157,17 +185,17 @@ fn flow(packet: &mut [u8]) -> Vec<u8> {
 }
 
 /// Packets of sessions that were known, and those that needed a decision, by direction and protocol.
-fn translated(router: &Router) -> [Vec<u64>; 2] {
+pub(crate) fn translated(router: &Router, kind: &str) -> [Vec<u64>; 2] {
     ["fastpath", "slowpath"].map(|path| {
         let all = ["in2out", "out2in"].into_iter().flat_map(|way| {
-            ["tcp", "udp", "icmp", "other"].map(|what| format!("/nat44-ed/{way}/{path}/{what}"))
+            ["tcp", "udp", "icmp", "other"].map(|what| format!("/{kind}/{way}/{path}/{what}"))
         });
         all.map(|name| router.counter(&name)).collect()
     })
 }
 
 /// How many there were altogether: whether a decision was made a moment sooner depends on how packets meet in frames.
-fn both([known, decided]: &[Vec<u64>; 2]) -> Vec<u64> {
+pub(crate) fn both([known, decided]: &[Vec<u64>; 2]) -> Vec<u64> {
     known.iter().zip(decided).map(|(a, b)| a + b).collect()
 }
 
@@ -186,7 +214,10 @@ fn translates_as_from_node_to_node(twins: &Twins, superpath: &str) {
     let (mut on_chain, mut passed, mut fast) = (0, 0, 0);
     for n in 0..8 {
         let (plain, fused) = twins.run(seed + n, 60);
-        assert_eq!(both(&translated(&plain.router)), both(&translated(&fused.router)));
+        assert_eq!(
+            both(&translated(&plain.router, "nat44-ed")),
+            both(&translated(&fused.router, "nat44-ed"))
+        );
         let sessions = |twin: &Twin| {
             let all = twin.router.get::<Nat44>().sessions(|_| true).unwrap();
             all.into_iter()
@@ -198,7 +229,7 @@ fn translates_as_from_node_to_node(twins: &Twins, superpath: &str) {
         assert_eq!(sessions(&plain), sessions(&fused));
         on_chain += fused.vectors(superpath);
         passed += fused.vectors("nat44-ed-in2out") + fused.vectors("nat44-ed-out2in");
-        let [known, _] = translated(&fused.router);
+        let [known, _] = translated(&fused.router, "nat44-ed");
         fast += known.iter().sum::<u64>();
     }
     assert!(on_chain > 5000, "only {on_chain} packets were on the superpath");

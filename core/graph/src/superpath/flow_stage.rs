@@ -10,7 +10,7 @@ use shoal_infra::Guard;
 use super::bind::Binder;
 use super::link::Link;
 use super::walk::{ChainPosition, Walk};
-use super::{BLOCK, FlowOptional, Known, Pass, Stage, StagedLookup, WithState};
+use super::{BLOCK, FlowOptional, Known, NoFeature, Pass, Stage, StagedLookup, WithState};
 use crate::cx::Cx;
 use crate::graph::GraphError;
 use crate::node::NodeIndex;
@@ -33,6 +33,13 @@ where
     pub fn new(nodes: Option<Directions<A, B>>, rest: Rest) -> Self {
         let (first, second) = nodes.unzip();
         FlowStage { first: Stage::new(first, ()), second: Stage::new(second, ()), rest }
+    }
+}
+
+impl<A: FlowOptional, Rest> FlowStage<A, NoFeature<A>, Rest> {
+    /// One feature that is alone with its table.
+    pub fn one(node: Arc<WithState<A>>, rest: Rest) -> Self {
+        FlowStage { first: Stage::new(Some(node), ()), second: Stage::new(None, ()), rest }
     }
 }
 

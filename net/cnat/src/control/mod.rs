@@ -18,6 +18,7 @@ use std::time::Duration;
 use shoal_adj::{AdjKind, Adjacencies};
 use shoal_fib::{Fib, FibIndex, FibTables};
 use shoal_graph::process::Processes;
+use shoal_graph::superpath::WithState;
 use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::Ip4;
@@ -31,6 +32,7 @@ pub use sessions::Slice;
 
 use crate::config::{Config, Limits};
 use crate::node::place::{NODES, names};
+use crate::node::stage::CnatStages;
 use crate::node::translate::Translate;
 use crate::shared::Shared;
 use endpoint::Addresses;
@@ -116,6 +118,12 @@ impl Cnat {
         let shared = Arc::new(shared);
         let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
+        control.put(CnatStages {
+            input4: WithState::new(Translate { shared: Arc::clone(&shared) }, &keeping),
+            input6: WithState::new(Translate { shared: Arc::clone(&shared) }, &keeping),
+            output4: WithState::new(Translate { shared: Arc::clone(&shared) }, &keeping),
+            output6: WithState::new(Translate { shared: Arc::clone(&shared) }, &keeping),
+        });
         let cnat = Rc::new(Cnat {
             graph,
             interfaces: Rc::clone(&interfaces),

@@ -20,9 +20,11 @@ use crate::sessions::{NO_TRANSLATION, Session, Sessions, key};
 use crate::translation::{Backend, Flags, Translation, address};
 
 /// What is known of a packet on its way out by a session of another place.
-enum Before {
+pub(super) enum Before {
     /// Nothing.
     Nothing,
+    /// It stays as it is.
+    Passes,
     /// It goes to a back end.
     Translated,
     /// It is an answer, or its source is translated already.
@@ -52,7 +54,7 @@ impl<const NODE: usize> Translate<NODE> {
             return Self::leave(pkt, cx);
         }
         let before = match Self::PLACE {
-            Place::Output => self.before(sessions, &flow, table, pkt),
+            Place::Output => self.before(sessions, (tuple(&flow), flow.protocol.0), table, pkt),
             _ => Before::Nothing,
         };
         // What is translated here already stays here: its session is here.
@@ -65,7 +67,7 @@ impl<const NODE: usize> Translate<NODE> {
             return Self::hand_over(owner, pkt);
         }
         let made = match (flow.kind, before) {
-            (Kind::Error, _) | (_, Before::Settled) => Ok(None),
+            (Kind::Error, _) | (_, Before::Passes | Before::Settled) => Ok(None),
             (_, before) if Self::PLACE == Place::Output => {
                 self.outbound(config, sessions, (&flow, table, before), pkt, cx)
             }
@@ -81,16 +83,23 @@ impl<const NODE: usize> Translate<NODE> {
     }
 
     /// The other direction's session of a packet on its way out: by the table it came by, or that of the interface it goes to.
-    fn before(&self, sessions: &Sessions, flow: &Flow, table: u32, pkt: &Packet<'_>) -> Before {
+    #[inline(always)]
+    pub(super) fn before(
+        &self,
+        sessions: &Sessions,
+        (tuple, protocol): (Tuple, u8),
+        table: u32,
+        pkt: &Packet<'_>,
+    ) -> Before {
         let all = &self.shared.interfaces;
         let out = if Self::IS_IP6 { all.ip6_table(pkt.tx()) } else { all.ip4_table(pkt.tx()) };
-        let back = tuple(flow).reversed();
-        let find = |table| {
-            sessions.find(key(back, flow.protocol.0, Self::IS_IP6, table)).and_then(|h| sessions.way(h))
-        };
+        let back = tuple.reversed();
+        let find =
+            |table| sessions.find(key(back, protocol, Self::IS_IP6, table)).and_then(|h| sessions.way(h));
         let way = find(table).or_else(|| if out == table { None } else { find(out) });
         match way {
             None => Before::Nothing,
+            Some(way) if way.marks.has(Marks::BYPASS) => Before::Passes,
             Some(way) if way.marks.has(Marks::RETURN) && way.marks.has(Marks::DESTINATION) => {
                 Before::Translated
             }

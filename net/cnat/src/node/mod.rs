@@ -2,6 +2,7 @@
 
 mod begin;
 pub mod place;
+pub mod stage;
 pub mod trace;
 pub mod translate;
 

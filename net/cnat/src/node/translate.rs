@@ -43,13 +43,13 @@ impl<const NODE: usize> Translate<NODE> {
     pub(super) const PLACE: Place = place(NODE);
 
     #[inline(always)]
-    fn front(pkt: &Packet<'_>) -> usize {
+    pub(super) fn front(pkt: &Packet<'_>) -> usize {
         if matches!(Self::PLACE, Place::Output) { front::<true>(pkt) } else { 0 }
     }
 
     /// The forwarding table the packet came by.
     #[inline(always)]
-    fn table(&self, pkt: &Packet<'_>) -> u32 {
+    pub(super) fn table(&self, pkt: &Packet<'_>) -> u32 {
         let of_interface = || {
             let all = &self.shared.interfaces;
             if Self::IS_IP6 { all.ip6_table(pkt.rx()) } else { all.ip4_table(pkt.rx()) }
@@ -180,7 +180,7 @@ impl<const NODE: usize> Translate<NODE> {
     }
 
     #[inline(always)]
-    fn count(&self, config: &Config, way: &SessionDirection, pkt: &Packet<'_>, cx: &Cx<'_, Self>) {
+    pub(super) fn count(&self, config: &Config, way: &SessionDirection, pkt: &Packet<'_>, cx: &Cx<'_, Self>) {
         let goes_there = way.marks.has(Marks::DESTINATION) && !way.marks.has(Marks::RETURN);
         if goes_there && config.translation(way.translation).is_some_and(|of| of.serial == way.serial) {
             let bytes = pkt.len().saturating_sub(Self::front(pkt));

@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use shoal_buffer::{Packet, SwIfIndex};
-use shoal_flow::{Flow, Handle, Ip4Flow, TableId};
+use shoal_flow::{Handle, TableId};
 use shoal_graph::clock::Time;
 use shoal_graph::superpath::{FlowOptional, Pass, StatefulOptional, WithState};
 use shoal_graph::{Cx, StatefulStagedNode};
 use shoal_infra::Guard;
 use shoal_nat::{Kind, ParsedPacket, PortPacket, Sum};
+use shoal_nat44::staged::{find, flow_of, portless};
 
 use super::fast::Fast;
 use super::next::{IN2OUT, OUT2IN};
 use crate::config::{Config, ticks_of};
 use crate::control::SessionStores;
 use crate::packet::{SYN, clamp, is_expiring, key_of, rewrite};
-use crate::session_direction::{Marks, SessionDirection};
-use crate::sessions::{Query, Sessions, Table, tick};
+use crate::session_direction::Marks;
+use crate::sessions::{Query, Sessions, tick};
 
 /// The nodes' common cases, for chains.
 pub struct Nat44Stages {
@@ -169,24 +170,10 @@ impl<const WAY: u8> Fast<WAY> {
     }
 }
 
-/// The key of a packet with ports.
-#[inline(always)]
-fn flow_of(seen: &PortPacket, table: u32) -> Ip4Flow {
-    let table = TableId::new(table).unwrap_or_default();
-    Ip4Flow::of_words(seen.addresses, seen.ports, seen.protocol(), table)
-}
-
 /// What is looked for, of a packet that [`PortPacket`] does not read.
 #[inline(never)]
 fn query_of_other(bytes: &[u8]) -> Query {
     portless(bytes).and_then(|seen| key_of(&seen, 0)).map_or_else(Query::default, Query::of)
-}
-
-/// A whole packet of a protocol without ports.
-#[inline(always)]
-fn portless(bytes: &[u8]) -> Option<ParsedPacket> {
-    let seen = ParsedPacket::read(bytes)?;
-    (!seen.fragment && !matches!(seen.kind, Kind::Tcp | Kind::Udp)).then_some(seen)
 }
 
 /// A segment that may move the state of its connection. The node does not see to it: packets behind it would overtake it.
@@ -202,25 +189,4 @@ fn moved(
         clamp(config.mss, &seen, &mut pkt, 0);
     }
     sessions.tcp(handle, flags, now);
-}
-
-/// The flow of a key, by a look-up that was done ahead if it was for that key.
-#[inline(always)]
-fn find<'t>(
-    table: &'t mut Table,
-    query: Option<&Query>,
-    key: Ip4Flow,
-) -> Option<Flow<'t, Ip4Flow, SessionDirection>> {
-    match query.filter(|query| *query.key() == key) {
-        Some(query) => table.find(query),
-        None => find_alone(table, key),
-    }
-}
-
-/// The flow of a packet whose look-up was not done ahead.
-#[inline(never)]
-fn find_alone(table: &mut Table, key: Ip4Flow) -> Option<Flow<'_, Ip4Flow, SessionDirection>> {
-    let mut search = table.search(key);
-    table.seek(std::slice::from_mut(&mut search));
-    table.find(&search)
 }

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use shoal_adj::Adjacencies;
 use shoal_fib::{Fib, FibTables, ProxyRoutes};
 use shoal_graph::process::{Receiver, channel};
+use shoal_graph::superpath::WithState;
 use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey, StatefulStagedNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
@@ -42,6 +43,7 @@ use crate::config::{AddressFilter, Config};
 use crate::error::{Error, Out2inError};
 use crate::node::fast::{BOTH, Fast, HAIRPIN, IN2OUT, OUT2IN, OUTPUT};
 use crate::node::slow::Slow;
+use crate::node::stage::Nat44EiStages;
 use crate::session_stores::SessionStores;
 use crate::shared::{Shared, ThreadEvent};
 use ha::Replication;
@@ -143,6 +145,10 @@ impl Nat44Ei {
         let shared = Shared::new(graph.counters(), reach, of_packets, news)?;
         let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
+        control.put(Nat44EiStages {
+            in2out: WithState::new(Fast { shared: Arc::clone(&shared) }, &keeping),
+            out2in: WithState::new(Fast { shared: Arc::clone(&shared) }, &keeping),
+        });
         let replication = Replication::new(&graph)?;
         let nat = Rc::new(Nat44Ei {
             control: Rc::downgrade(control),

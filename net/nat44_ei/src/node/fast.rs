@@ -51,7 +51,7 @@ impl<const WAY: u8> Fast<WAY> {
     }
 
     #[inline(always)]
-    fn table(&self, pkt: &Packet<'_>) -> u32 {
+    pub(super) fn table(&self, pkt: &Packet<'_>) -> u32 {
         if WAY == OUTPUT {
             table::<true>(&self.shared.interfaces, pkt)
         } else {

@@ -14,6 +14,7 @@ pub mod ha;
 mod icmp;
 pub mod next;
 pub mod slow;
+pub mod stage;
 mod stateless;
 
 use shoal_derive::TraceLine;

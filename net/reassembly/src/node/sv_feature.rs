@@ -49,7 +49,7 @@ impl<F, const OUTPUT: bool> SvFeature<F, OUTPUT> {
 
 /// On a fused path, packets that are no fragments pass; the node sees to the others. One that says all by itself learns only
 /// that it is none.
-impl<F: Family> Optional for SvFeature<F, false> {
+impl<F: Family, const OUTPUT: bool> Optional for SvFeature<F, OUTPUT> {
     const NAME: &'static str = <Self as PacketNode>::NAME;
     type Facts<'g> = ();
 
@@ -57,13 +57,39 @@ impl<F: Family> Optional for SvFeature<F, false> {
 
     #[inline(always)]
     fn pass(&self, (): (), pkt: &mut Packet<'_>, _: &Cx<'_, Self>) -> Pass {
-        if F::is_fragment(pkt) {
+        let Some(link) = Self::link(pkt).filter(|link| pkt.pull(*link).is_some()) else {
+            return Pass::Leave;
+        };
+        let words = Self::words(pkt);
+        if pkt.push(link).is_none() {
             return Pass::Leave;
         }
-        let words = if F::has_transport(pkt) { Some(Words::default()) } else { F::l4(pkt) };
         let Some(words) = words else { return Pass::Leave };
         words.put(self.words.get_mut(pkt));
         Pass::On
+    }
+}
+
+impl<F: Family, const OUTPUT: bool> SvFeature<F, OUTPUT> {
+    /// Bytes of the link's header that are in front: there are some behind the rewrite.
+    #[inline(always)]
+    fn link(pkt: &Packet<'_>) -> Option<usize> {
+        if !OUTPUT {
+            return Some(0);
+        }
+        usize::try_from(i32::from(pkt.meta().l3) - i32::from(pkt.current())).ok()
+    }
+
+    /// What is noted of a packet on a fused path.
+    #[inline(always)]
+    fn words(pkt: &Packet<'_>) -> Option<Words> {
+        if F::is_fragment(pkt) {
+            None
+        } else if F::has_transport(pkt) {
+            Some(Words::default())
+        } else {
+            F::l4(pkt)
+        }
     }
 }
 
@@ -77,12 +103,7 @@ impl<F: Family, const OUTPUT: bool> PacketNode for SvFeature<F, OUTPUT> {
     fn packet(&self, pkt: &mut Packet<'_>, cx: &mut Cx<'_, Self>) -> Result<Self::Next, Error> {
         let next = cx.next_feature(pkt);
         // Behind the rewrite the link's header is in front.
-        let link = if OUTPUT {
-            let bytes = i32::from(pkt.meta().l3) - i32::from(pkt.current());
-            usize::try_from(bytes).map_err(|_| Error::Front)?
-        } else {
-            0
-        };
+        let link = Self::link(pkt).ok_or(Error::Front)?;
         pkt.pull(link).ok_or(Error::Front)?;
         if F::is_fragment(pkt) {
             // A first fragment without ports has no words for the others.
