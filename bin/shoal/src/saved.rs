@@ -139,6 +139,7 @@ pub(crate) const LINES: &[&str] = &[
     "nat44 ei ha failover 192.0.2.2:12345 refresh-interval 20",
     "set nat44 ei timeout udp 200 icmp 30",
     "nat44 ei forwarding enable",
+    "nat44 ei user-limit drop",
     "det44 plugin enable inside vrf 7",
     "set det44 timeouts udp 100 tcp established 7000",
     "det44 add in 10.44.0.0/24 out 192.0.2.80/30",

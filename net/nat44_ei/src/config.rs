@@ -29,6 +29,16 @@ pub enum Mode {
     Static,
 }
 
+/// What becomes of a packet that would begin a session when its host has as many as it may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AtUserLimit {
+    /// The host's session that was not used for longest ends for it, as in VPP.
+    #[default]
+    Recycle,
+    /// It is dropped: no session that lives ends for another (RFC 6888, REQ-11).
+    Drop,
+}
+
 /// How a port of a shared address is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Algorithm {
@@ -81,6 +91,8 @@ pub struct Config {
     pub sessions: u32,
     /// Sessions of a host at most.
     pub user_sessions: u32,
+    /// What becomes of packets of hosts that have so many.
+    pub at_user_limit: AtUserLimit,
     /// The table of hosts, by default.
     pub inside_table: u32,
     /// Where the outside is.

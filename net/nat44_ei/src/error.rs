@@ -32,6 +32,9 @@ pub enum Error {
     /// couldn't translate packet
     #[counter("couldn't translate packet")]
     CannotTranslate,
+    /// the host has as many sessions as it may have, and none ends for another
+    #[counter("maximum user sessions exceeded")]
+    UserFull,
 }
 
 /// The same of a packet to a host, shown where VPP shows it.
@@ -69,6 +72,10 @@ pub enum Out2inError {
     #[counter("couldn't translate packet")]
     #[at("nat44-ei-out2in")]
     CannotTranslate,
+    /// the host has as many sessions as it may have, and none ends for another
+    #[counter("maximum user sessions exceeded")]
+    #[at("nat44-ei-out2in")]
+    UserFull,
 }
 
 impl From<Error> for Out2inError {
@@ -82,6 +89,7 @@ impl From<Error> for Out2inError {
             Error::MaxSessions => Out2inError::MaxSessions,
             Error::CannotCreateUser => Out2inError::CannotCreateUser,
             Error::CannotTranslate => Out2inError::CannotTranslate,
+            Error::UserFull => Out2inError::UserFull,
         }
     }
 }
@@ -100,6 +108,7 @@ impl From<Refusal> for Error {
         match refusal {
             Refusal::Taken => Error::CannotTranslate,
             Refusal::Full => Error::MaxSessions,
+            Refusal::UserFull => Error::UserFull,
             Refusal::NoUser => Error::CannotCreateUser,
         }
     }

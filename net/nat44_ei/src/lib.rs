@@ -53,7 +53,7 @@ pub static MODULE: Module = Module {
     init,
     start,
     commands: cli::COMMANDS,
-    api: &[&api::API],
+    api: &[&api::API, &api::own::API],
     features: &["nat44-ei-in2out", "nat44-ei-out2in", "nat44-ei-classify", "nat44-ei-in2out-output"],
     capacity,
     running: running::running,

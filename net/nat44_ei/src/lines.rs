@@ -5,6 +5,7 @@ use shoal_module::{LineKind, Phase};
 pub(crate) static LINES: &[LineKind] = &[
     LineKind::item(Phase::Policies, "nat44 ei plugin enable [sessions <sessions:u32>] [users <users:u32>] [inside-vrf <inside-vrf:u32>] [outside-vrf <outside-vrf:u32>] [user-sessions <user-sessions:u32>] [static-mapping-only [connection-tracking]] [out2in-dpo]", "nat44 ei plugin disable").key("").makes("nat44 ei").recreates("all sessions of NAT44-EI"),
     LineKind::setting(Phase::Policies, "nat44 ei forwarding enable", "", "nat44 ei forwarding disable").needs(&["nat44 ei"]),
+    LineKind::setting(Phase::Policies, "nat44 ei user-limit drop", "", "nat44 ei user-limit recycle").needs(&["nat44 ei"]),
     LineKind::setting(Phase::Policies, "nat44 ei mss-clamping <mss:u16>", "", "nat44 ei mss-clamping disable").needs(&["nat44 ei"]),
     LineKind::setting(Phase::Policies, "set nat44 ei timeout udp <udp:u32> tcp-established <tcp-established:u32> tcp-transitory <tcp-transitory:u32> icmp <icmp:u32>", "", "set nat44 ei timeout reset").needs(&["nat44 ei"]),
     LineKind::setting(Phase::Policies, "nat44 ei addr-port-assignment-alg {map-e psid <psid:u16> psid-offset <psid-offset:u8> psid-len <psid-len:u8> [rfc7597] | port-range <start:u16> - <end:u16> | port-blocks size <size:u16> per-user <per-user:u8>}", "", "nat44 ei addr-port-assignment-alg default").needs(&["nat44 ei"]),

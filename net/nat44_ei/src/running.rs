@@ -6,7 +6,7 @@ use shoal_interface::Interfaces;
 use shoal_module::{Control, Phase, Running, word};
 use shoal_nat44::mapping::External;
 
-use crate::config::{Algorithm, Mode, Timeouts};
+use crate::config::{Algorithm, AtUserLimit, Mode, Timeouts};
 use crate::{Enable, Failover, Listener, Nat44Ei, Sides, Spec};
 
 pub(crate) fn running(control: &Control, running: &mut Running) {
@@ -78,6 +78,9 @@ fn enable(on: Enable) -> String {
 fn settings(nat: &Nat44Ei, line: &mut impl FnMut(String)) {
     if nat.forwarding() {
         line("nat44 ei forwarding enable".to_owned());
+    }
+    if nat.at_user_limit() == AtUserLimit::Drop {
+        line("nat44 ei user-limit drop".to_owned());
     }
     if nat.mss() > 0 {
         line(format!("nat44 ei mss-clamping {}", nat.mss()));

@@ -8,7 +8,7 @@ use shoal_nat::Random;
 use shoal_nat::tuple::{ICMP, TCP};
 
 use crate::blocks::{BlockEvent, Blocks};
-use crate::config::{Algorithm, Config, Timeouts};
+use crate::config::{Algorithm, AtUserLimit, Config, Timeouts};
 use crate::session_direction::{Marks, SessionDirection};
 use crate::users::{Host, User, Users};
 
@@ -92,6 +92,8 @@ pub enum Refusal {
     Taken,
     /// There are as many sessions as there may be.
     Full,
+    /// Its host has as many as it may have.
+    UserFull,
     /// There are as many hosts as there may be.
     NoUser,
 }
@@ -261,7 +263,7 @@ impl Sessions {
         self.find(outside_key(end, protocol, table)).is_none()
     }
 
-    /// Room for a session of a host: its oldest one ends if it has as many as it may have.
+    /// Room for a session of a host: its oldest one ends if it has as many as it may have and that is how it was configured.
     ///
     /// # Errors
     /// There is no room.
@@ -274,6 +276,9 @@ impl Sessions {
             return if is_full { Err(Refusal::NoUser) } else { Ok(()) };
         };
         if user.sessions + user.statics >= config.user_sessions {
+            if config.at_user_limit == AtUserLimit::Drop {
+                return Err(Refusal::UserFull);
+            }
             let oldest = self.users.oldest(host).ok_or(Refusal::Full)?;
             self.end_at(oldest);
         }

@@ -1,10 +1,12 @@
 //! Sessions that hosts begin: made, kept, ended, recycled.
 
+use std::collections::BTreeSet;
+
 use shoal_nat::tuple::{ICMP, TCP, UDP};
-use shoal_nat44_ei::config::{Algorithm, Timeouts};
+use shoal_nat44_ei::config::{Algorithm, AtUserLimit, Timeouts};
 use shoal_nat44_ei::{Enable, Error};
 
-use crate::common::{Bed, HOST, SHARED, bed, bed_of, packet, read, tuple};
+use crate::common::{Bed, HOST, SHARED, bed, bed_of, packet, read, spec, tuple};
 
 const SYN: u8 = 2;
 const ACK: u8 = 16;
@@ -138,6 +140,59 @@ fn limits_are_kept_and_what_is_over_is_counted() {
     assert_eq!(bed.out(asked(2, 3), UDP, 0), None);
     assert_eq!(error(&bed, "nat44-ei-in2out-slowpath", Error::MaxSessions), 1);
     assert_eq!(bed.sessions().len(), 3);
+}
+
+#[test]
+fn a_host_at_its_limit_loses_packets_or_its_oldest_session_as_is_configured() {
+    let mut bed = bed_of(Enable { user_sessions: 2, ..Enable::default() });
+    let asked = |host: u8, port| tuple((&format!("10.0.0.{host}"), port), ("192.0.2.2", 80));
+    bed.nat().set_at_user_limit(AtUserLimit::Drop);
+    for port in [1, 2] {
+        bed.out(asked(2, port), UDP, 0).unwrap();
+    }
+    let ports = |bed: &Bed| bed.sessions().iter().map(|one| one.session.inside.1).collect::<BTreeSet<_>>();
+    // RFC 6888, REQ-11: what lives stays, and the host alone notices.
+    assert_eq!(bed.out(asked(2, 3), UDP, 0), None);
+    assert_eq!(ports(&bed), [1, 2].into());
+    assert_eq!(error(&bed, "nat44-ei-in2out-slowpath", Error::UserFull), 1);
+    assert_eq!(error(&bed, "nat44-ei-in2out-slowpath", Error::MaxSessions), 0);
+    assert!(bed.out(asked(2, 1), UDP, 0).is_some() && bed.out(asked(3, 7), UDP, 0).is_some());
+    // So does a mapping of the host.
+    bed.nat().add_mapping(spec(("10.0.0.2", 80), (SHARED, 8080), TCP)).unwrap();
+    assert_eq!(bed.back(tuple(("192.0.2.2", 9), (SHARED, 8080)), TCP, SYN), None);
+    assert_eq!(error(&bed, "nat44-ei-out2in", Error::UserFull), 1);
+    bed.nat().set_at_user_limit(AtUserLimit::Recycle);
+    bed.out(asked(2, 3), UDP, 0).unwrap();
+    assert_eq!(ports(&bed).len(), 3, "two of the one host, one of the other");
+    assert!(ports(&bed).contains(&3));
+}
+
+#[test]
+fn icmp_and_protocols_without_ports_are_counted_whether_they_pass_or_not() {
+    const GRE: u8 = 47;
+    let mut bed = bed();
+    let count = |bed: &Bed, way: &str, what: &str| {
+        let port = if way == "in2out" { &bed.inside } else { &bed.outside };
+        bed.router.if_counter(&format!("/nat44-ei/{way}/slowpath/{what}"), port.index())
+    };
+    // Nothing tells hosts apart by such a protocol: without a mapping of the whole address it goes nowhere.
+    let gre = tuple(("10.0.0.2", 0), ("192.0.2.2", 0));
+    assert_eq!(bed.out(gre, GRE, 0), None);
+    assert_eq!(bed.back(tuple(("192.0.2.2", 0), (SHARED, 0)), GRE, 0), None);
+    assert_eq!(error(&bed, "nat44-ei-in2out-slowpath", Error::UnsupportedProtocol), 1);
+    for way in ["in2out", "out2in"] {
+        assert_eq!((count(&bed, way, "other"), count(&bed, way, "drops")), (1, 1), "{way}");
+    }
+    bed.nat().add_mapping(spec(("10.0.0.2", 0), ("192.0.2.60", 0), 0)).unwrap();
+    let left = read(&bed.out(gre, GRE, 0).unwrap());
+    assert_eq!((left.source().0.to_string().as_str(), bed.sessions().len()), ("192.0.2.60", 0));
+    assert!(bed.back(left.reversed(), GRE, 0).is_some());
+    for way in ["in2out", "out2in"] {
+        assert_eq!((count(&bed, way, "other"), count(&bed, way, "drops")), (2, 1), "{way}");
+    }
+    // An ICMP query that nothing is known of is dropped, and counted both as ICMP and as dropped.
+    assert_eq!(bed.back(tuple(("192.0.2.2", 7), (SHARED, 7)), ICMP, 0), None);
+    assert_eq!((count(&bed, "out2in", "icmp"), count(&bed, "out2in", "drops")), (1, 2));
 }
 
 #[test]

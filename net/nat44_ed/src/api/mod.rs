@@ -32,6 +32,7 @@ pub static API: ApiPart = ApiPart {
         ApiMessage::request::<settings::NatIpfixEnableDisable>(),
         ApiMessage::request::<settings::Nat44ShowRunningConfig>(),
         ApiMessage::sent::<settings::Nat44ShowRunningConfigReply>(),
+        ApiMessage::request::<settings::NatSetWorkers>(),
         ApiMessage::dump::<settings::NatWorkerDump>(),
         ApiMessage::sent::<settings::NatWorkerDetails>(),
         ApiMessage::request::<settings::Nat44EdAddDelVrfTable>(),

@@ -3,7 +3,7 @@
 use shoal_message::{Count, Message, Retval, Text, Value};
 use shoal_module::api::{Call, Dump, Request};
 use shoal_nat::{NatLogLevel, NatTimeouts};
-use shoal_nat44::workers::WorkerInfo;
+use shoal_nat44::workers::{WorkerInfo, check_mask};
 
 use super::{all, nat};
 use crate::Enable;
@@ -160,6 +160,20 @@ impl Request for NatIpfixEnableDisable {
         let stream = self.enable.then_some((self.domain_id, self.src_port));
         nat(call)?.set_ipfix(stream);
         Ok(())
+    }
+}
+
+/// Says which workers translate. All of them do.
+#[derive(Message)]
+#[message(request)]
+pub struct NatSetWorkers {
+    pub worker_mask: u64,
+}
+
+impl Request for NatSetWorkers {
+    fn handle(self, call: &Call) -> Result<(), Retval> {
+        let workers = nat(call)?.threads().into_iter().filter(|thread| *thread > 0).count();
+        check_mask(workers, self.worker_mask)
     }
 }
 

@@ -2,11 +2,12 @@
 #![allow(missing_docs, reason = "of fields whose names say it all; each message has its line")]
 
 mod ha;
-mod interface;
+pub mod interface;
 mod mapping;
+pub mod own;
 mod pool;
 mod session;
-mod settings;
+pub mod settings;
 
 pub(crate) use ha::resynced;
 

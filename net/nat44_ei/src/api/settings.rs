@@ -4,7 +4,7 @@ use shoal_message::{Message, Retval, Text};
 use shoal_module::api::{Call, Dump, Request};
 use shoal_nat::{NatLogLevel, NatTimeouts};
 use shoal_nat44::sizes::buckets;
-use shoal_nat44::workers::WorkerInfo;
+use shoal_nat44::workers::{WorkerInfo, check_mask};
 
 use super::{Nat44EiConfigFlags, all, nat};
 use crate::Enable;
@@ -142,14 +142,7 @@ pub struct Nat44EiSetWorkers {
 impl Request for Nat44EiSetWorkers {
     fn handle(self, call: &Call) -> Result<(), Retval> {
         let workers = nat(call)?.threads().into_iter().filter(|thread| *thread > 0).count();
-        let all = 1_u64.checked_shl(workers as u32).map_or(u64::MAX, |bit| bit - 1);
-        match self.worker_mask {
-            _ if workers < 2 => Err(Retval::FEATURE_DISABLED),
-            mask if mask & !all != 0 => Err(Retval::INVALID_WORKER),
-            mask if mask == all => Ok(()),
-            // Sessions are shared out among all workers.
-            _ => Err(Retval::UNSUPPORTED),
-        }
+        check_mask(workers, self.worker_mask)
     }
 }
 

@@ -5,7 +5,7 @@ use shoal_module::Control;
 use shoal_module::cli::{Args, CliError, Command, Output};
 
 use super::{nat, refused};
-use crate::config::{Algorithm, Mode, Timeouts};
+use crate::config::{Algorithm, AtUserLimit, Mode, Timeouts};
 use crate::{Enable, Side, Sides};
 
 pub(super) const PLUGIN: Command = Command::new(
@@ -54,6 +54,14 @@ pub(super) const FORWARDING: Command = Command::new(
     forwarding,
 )
 .examples(&["nat44 ei forwarding enable"]);
+
+pub(super) const USER_LIMIT: Command = Command::new(
+    "nat44 ei user-limit {recycle | drop}",
+    "Say what becomes of hosts that have `user-sessions` sessions and begin another",
+    user_limit,
+)
+.examples(&["nat44 ei user-limit drop", "nat44 ei user-limit recycle"])
+.doc("`recycle`, the default and VPP's way, ends the session of the host that was not used for longest; `drop` drops the packet and counts it (`maximum sessions exceeded`), so that no session ends before its time (RFC 6888 REQ-11).");
 
 pub(super) const TIMEOUT: Command = Command::new(
     "set nat44 ei timeout {reset | [udp <udp:u32>] [tcp-established <tcp-established:u32>] [tcp-transitory <tcp-transitory:u32>] [icmp <icmp:u32>]}",
@@ -174,6 +182,11 @@ fn interface_address(control: &Control, args: &Args) -> Result<Output, CliError>
 
 fn forwarding(control: &Control, args: &Args) -> Result<Output, CliError> {
     nat(control)?.set_forwarding(args.has("enable"));
+    Ok(Output::none())
+}
+
+fn user_limit(control: &Control, args: &Args) -> Result<Output, CliError> {
+    nat(control)?.set_at_user_limit(if args.has("drop") { AtUserLimit::Drop } else { AtUserLimit::Recycle });
     Ok(Output::none())
 }
 

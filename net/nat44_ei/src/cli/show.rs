@@ -9,7 +9,7 @@ use shoal_nat44::mapping::External;
 
 use super::{name, nat, text};
 use crate::Spec;
-use crate::config::{Algorithm, Timeouts};
+use crate::config::{Algorithm, AtUserLimit, Timeouts};
 use shoal_nat44::sizes::buckets;
 
 pub(super) const ADDRESSES: Command =
@@ -52,6 +52,13 @@ pub(super) const EXEMPT: Command = Command::new(
 pub(super) const MSS: Command =
     Command::new("show nat44 ei mss-clamping", "Show how large a connection's segments may be", mss)
         .examples(&["show nat44 ei mss-clamping"]);
+
+pub(super) const USER_LIMIT: Command = Command::new(
+    "show nat44 ei user-limit",
+    "Show how many sessions a host may have, and what becomes of it then",
+    user_limit,
+)
+.examples(&["show nat44 ei user-limit"]);
 
 pub(super) const TIMEOUTS: Command =
     Command::new("show nat44 ei timeouts", "Show for how long sessions may be silent", timeouts)
@@ -189,6 +196,18 @@ fn exempt(control: &Control, _: &Args) -> Text {
 fn mss(control: &Control, _: &Args) -> Text {
     let mss = nat(control)?.mss();
     text(|f| if mss == 0 { writeln!(f, "mss-clamping disabled") } else { writeln!(f, "mss-clamping {mss}") })
+}
+
+fn user_limit(control: &Control, _: &Args) -> Text {
+    let nat = nat(control)?;
+    let what = match nat.at_user_limit() {
+        AtUserLimit::Recycle => "the oldest ends for another",
+        AtUserLimit::Drop => "others are dropped",
+    };
+    text(|f| match nat.enabled() {
+        Some(on) => writeln!(f, "user limit: {} sessions, {what}", on.user_sessions),
+        None => writeln!(f, "user limit: {what}"),
+    })
 }
 
 fn timeouts(control: &Control, _: &Args) -> Text {

@@ -4,7 +4,7 @@ use shoal_nat44::reach::Outside;
 use shoal_wire::Ip4Prefix;
 
 use super::{Nat44Ei, NatError};
-use crate::config::{Algorithm, Config, Mode, PORTS_OF_PART, Timeouts};
+use crate::config::{Algorithm, AtUserLimit, Config, Mode, PORTS_OF_PART, Timeouts};
 use crate::sessions::LONGEST;
 
 /// How NAT is switched on.
@@ -214,6 +214,17 @@ impl Nat44Ei {
     /// Says whether they do, until NAT is switched on.
     pub fn set_forwarding(&self, on: bool) {
         self.state.borrow_mut().config.forwarding = on;
+        self.publish();
+    }
+
+    /// What becomes of packets of hosts that have as many sessions as they may have.
+    pub fn at_user_limit(&self) -> AtUserLimit {
+        self.state.borrow().config.at_user_limit
+    }
+
+    /// Says what does, until NAT is switched on.
+    pub fn set_at_user_limit(&self, what: AtUserLimit) {
+        self.state.borrow_mut().config.at_user_limit = what;
         self.publish();
     }
 
