@@ -35,6 +35,11 @@ const SHARED: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// The IPv6 address that clients of cloud NAT send to; those of IPv4 send to the shared one.
 const SHARED6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x99, 0, 0, 0, 0, 1);
 
+/// Their back end.
+pub const BACKEND: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 2);
+/// That of IPv6.
+pub const BACKEND6: Ipv6Addr = Ipv6Addr::new(0x2001, 0x1000, 0, 0, 0, 0, 0, 2);
+
 /// The last of them, where each port is one host's alone.
 const LAST_SHARED: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 3);
 
@@ -91,13 +96,17 @@ pub fn translate(
     }
 }
 
-/// The virtual address has one back end, the next hop. Both directions of a connection are translated.
+/// The virtual address has one back end, behind the next hop. Both directions of a connection are translated.
 fn cloud(control: &Control, interfaces: [SwIfIndex; 2], ip: Ip) -> Result<()> {
     let cnat = control.get::<Cnat>()?;
     let (vip, backend): (IpAddr, IpAddr) = match ip {
-        Ip::V4 => (SHARED.into(), router::NEXT_HOP.into()),
-        Ip::V6 => (SHARED6.into(), router::NEXT_HOP6.into()),
+        Ip::V4 => (SHARED.into(), BACKEND.into()),
+        Ip::V6 => (SHARED6.into(), BACKEND6.into()),
     };
+    if ip == Ip::V6 {
+        let [_, output] = interfaces;
+        router::routes6(control, output, 1)?;
+    }
     let to = PathSpec { source: Endpoint::NONE, destination: Endpoint::new(backend, 8080), flags: 0 };
     cnat.update(Spec {
         vip: Endpoint::new(vip, full_table::SERVICE),

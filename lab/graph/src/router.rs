@@ -430,7 +430,7 @@ fn all_are_neighbours(control: &Control) -> Result<()> {
 }
 
 /// So many IPv6 routes by the next hop.
-fn routes6(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
+pub fn routes6(control: &Control, output: SwIfIndex, count: u32) -> Result<()> {
     let prefixes = consecutive(Ip6Prefix::new(FIRST6, 48)?, count)?;
     let path = Path::next_hop(NEXT_HOP6, output);
     control.get::<Fib>()?.add_many(FibIndex::DEFAULT, prefixes, Source::Cli, &[path])?;
@@ -511,7 +511,8 @@ mod tests {
             let sent = sends(name);
             assert_eq!(sent, sends(&format!("{name}-nodes")), "{name}");
             let (at, port) = if sent[0][12] == 8 { (30, 36) } else { (38, 56) };
-            let backend: &[u8] = if at == 30 { &[10, 0, 1, 2] } else { &NEXT_HOP6.octets() };
+            let backend: &[u8] =
+                if at == 30 { &natted::BACKEND.octets() } else { &natted::BACKEND6.octets() };
             assert!(sent.iter().all(|p| p[at..].starts_with(backend)), "{name}");
             assert!(sent.iter().all(|p| p[port..port + 2] == 8080_u16.to_be_bytes()), "{name}");
             let nodes = Router::new(&scenario::find(name).unwrap()).unwrap().nodes();

@@ -3,7 +3,7 @@
 use shoal_buffer::Packet;
 use shoal_nat::icmp::{Fault, Quoted};
 use shoal_nat::ip6::End;
-use shoal_nat::{Flow, Ip6Seen, Kind, ParsedPacket, Sum};
+use shoal_nat::{Flow, Ip6PortPacket, Ip6Seen, Kind, ParsedPacket, Sum};
 use shoal_wire::{FromBytes, Ip6Header, IpProtocol};
 
 use crate::session_direction::{SessionDirection, Tuple};
@@ -117,4 +117,42 @@ fn error6(bytes: &mut [u8], seen: &Ip6Seen, flow: &Flow, to: Tuple, sum: Sum) ->
         }
     }
     Ok(())
+}
+
+/// TCP or UDP that is no fragment and has no more headers than it needs.
+pub struct PortPacket {
+    /// From where to where.
+    pub tuple: Tuple,
+    /// Whether it is TCP. If not it is UDP.
+    pub is_tcp: bool,
+    /// TCP's flags; 0 of UDP.
+    pub flags: u8,
+    /// Time to live, or hops that are left.
+    pub hops: u8,
+}
+
+impl PortPacket {
+    /// Reads a packet whose IP header is at the front.
+    #[inline(always)]
+    pub fn read(is_ip6: bool, bytes: &[u8]) -> Option<PortPacket> {
+        if is_ip6 {
+            let Ip6PortPacket { src, dst, sport, dport, is_tcp, flags, hops } = Ip6PortPacket::read(bytes)?;
+            return Some(PortPacket { tuple: Tuple { src, dst, sport, dport }, is_tcp, flags, hops });
+        }
+        let shoal_nat::PortPacket { addresses, ports, is_tcp, flags, ttl } =
+            shoal_nat::PortPacket::read(bytes)?;
+        let tuple = Tuple {
+            src: (addresses >> 32).into(),
+            dst: u128::from(addresses as u32),
+            sport: (ports >> 16) as u16,
+            dport: ports as u16,
+        };
+        Some(PortPacket { tuple, is_tcp, flags, hops: ttl })
+    }
+
+    /// Its protocol.
+    #[inline(always)]
+    pub const fn protocol(&self) -> u8 {
+        if self.is_tcp { 6 } else { 17 }
+    }
 }

@@ -40,6 +40,37 @@ impl Delta {
             .long(old as u32, new as u32)
     }
 
+    /// Words that were not covered are, as a sum of them.
+    #[must_use]
+    #[inline(always)]
+    pub const fn enter(self, sum: u16) -> Delta {
+        Delta(fold(self.0 as u32 + sum as u32))
+    }
+
+    /// Words that were covered are no more.
+    #[must_use]
+    #[inline(always)]
+    pub const fn leave(self, sum: u16) -> Delta {
+        if sum == 0 { self } else { Delta(fold(self.0 as u32 + (!sum) as u32)) }
+    }
+
+    /// The sum of an IPv4 address's words.
+    #[inline(always)]
+    pub const fn sum_of_long(long: u32) -> u16 {
+        fold((long >> 16) + (long & 0xffff))
+    }
+
+    /// The sum of an IPv6 address's words.
+    #[inline(always)]
+    pub const fn sum_of_wide(wide: u128) -> u16 {
+        let (high, low) = ((wide >> 64) as u64, wide as u64);
+        let sum = (high >> 32) + (high & 0xffff_ffff) + (low >> 32) + (low & 0xffff_ffff);
+        // Up to 34 bits: what is above 32 comes in again.
+        let sum = (sum >> 32) + (sum & 0xffff_ffff);
+        let sum = (sum >> 32) + (sum & 0xffff_ffff);
+        Delta::sum_of_long(sum as u32)
+    }
+
     /// Both addresses change.
     pub const fn addresses(old: Tuple, new: Tuple) -> Delta {
         Delta::NONE.long(old.src, new.src).long(old.dst, new.dst)

@@ -62,6 +62,9 @@ impl Default for Limits {
     }
 }
 
+/// No address is within.
+const NO_SPAN: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::BROADCAST, Ipv4Addr::UNSPECIFIED);
+
 /// What packets read.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -71,6 +74,8 @@ pub struct Config {
     pub pool: Vec<PoolAddress>,
     /// Places in it, by address.
     pub(crate) by_address: Vec<u32>,
+    /// The lowest and the highest of them: most addresses are beyond.
+    pub(crate) pool_span: (Ipv4Addr, Ipv4Addr),
     /// Static bindings.
     pub by_inside: Shards<Inside, Outside>,
     /// The same from the other side.
@@ -90,6 +95,7 @@ impl Default for Config {
         Config {
             prefixes: BTreeMap::new(),
             pool: Vec::new(),
+            pool_span: NO_SPAN,
             by_address: Vec::new(),
             by_inside: Shards::default(),
             by_outside: Shards::default(),
@@ -124,7 +130,17 @@ impl Config {
         self.pool_at(address).is_some()
     }
 
+    #[inline(always)]
     fn pool_at(&self, address: Ipv4Addr) -> Option<&PoolAddress> {
+        let (first, last) = self.pool_span;
+        if address < first || address > last {
+            return None;
+        }
+        self.pool_within(address)
+    }
+
+    #[inline(never)]
+    fn pool_within(&self, address: Ipv4Addr) -> Option<&PoolAddress> {
         let at = self.by_address.binary_search_by_key(&address, |at| self.address(*at)).ok()?;
         self.pool.get(*self.by_address.get(at)? as usize)
     }
@@ -139,6 +155,8 @@ impl Config {
         self.pool = pool;
         let mut by_address = std::mem::take(&mut self.by_address);
         by_address.sort_unstable_by_key(|at| self.address(*at));
+        let ends = by_address.first().zip(by_address.last());
+        self.pool_span = ends.map_or(NO_SPAN, |(first, last)| (self.address(*first), self.address(*last)));
         self.by_address = by_address;
     }
 

@@ -414,6 +414,11 @@ impl Family for Ip6 {
     }
 
     fn l4(pkt: &Packet<'_>) -> Option<Words> {
+        let ip = pkt.header::<Ip6Header>()?;
+        if !shoal_wire::ip6_ext::is_extension(ip.protocol()) {
+            let total = Ip6Header::LEN + usize::from(ip.payload_length());
+            return Words::read(ip.protocol(), pkt.data().get(Ip6Header::LEN..total.min(pkt.segment_len()))?);
+        }
         let mut headers = Ip6ExtHeaders::of_packet(pkt.data())?;
         let whole = headers.by_ref().all(|header| header.is_ok());
         let total = Ip6Header::LEN + usize::from(pkt.header::<Ip6Header>()?.payload_length());

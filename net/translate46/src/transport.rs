@@ -28,18 +28,23 @@ pub(crate) fn words(mut delta: Delta, bytes: &[u8], enter: bool) -> Delta {
 }
 
 impl Address for Ipv4Addr {
+    #[inline(always)]
     fn sum(self, delta: Delta, enter: bool) -> Delta {
-        words(delta, &self.octets(), enter)
+        let sum = Delta::sum_of_long(self.to_bits());
+        if enter { delta.enter(sum) } else { delta.leave(sum) }
     }
 }
 
 impl Address for Ipv6Addr {
+    #[inline(always)]
     fn sum(self, delta: Delta, enter: bool) -> Delta {
-        words(delta, &self.octets(), enter)
+        let sum = Delta::sum_of_wide(self.to_bits());
+        if enter { delta.enter(sum) } else { delta.leave(sum) }
     }
 }
 
 /// What addresses do to the checksum of TCP or UDP: length and protocol count the same in both pseudo headers.
+#[inline(always)]
 pub(crate) fn addresses<A: Address, B: Address>(from: &Ends<A>, to: &Ends<B>) -> Delta {
     let delta = from.dst.sum(from.src.sum(Delta::NONE, false), false);
     to.dst.sum(to.src.sum(delta, true), true)
@@ -59,6 +64,7 @@ pub(crate) struct Edit<'a> {
 }
 
 impl Edit<'_> {
+    #[inline(always)]
     pub(crate) fn word(&mut self, at: usize, new: u16) -> Option<()> {
         let old = word(self.bytes, at)?;
         self.delta = self.delta.word(old, new);
@@ -67,6 +73,7 @@ impl Edit<'_> {
 }
 
 /// Rewrites ports and checksum of TCP or UDP.
+#[inline(always)]
 pub(crate) fn ports<A: Address, B: Address>(
     edit: &mut Edit<'_>,
     seen: &ParsedPacket<A>,
@@ -97,4 +104,32 @@ pub(crate) fn complete_udp(bytes: &mut [u8], length: u16, to: &Ends<Ipv6Addr>) -
     let mut sum = Checksum::pseudo_ip6(to.src, to.dst, IpProtocol::UDP, u32::from(length));
     sum.add(datagram);
     put(datagram, 6, sum.finish_udp()).ok_or(Fault::Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checksums that deltas make of another, where 0 and 0xffff are the same sum.
+    fn sums(delta: Delta) -> Vec<u16> {
+        [0x1234, 1, 0xfffe].map(|old| delta.apply(old) % 0xffff).to_vec()
+    }
+
+    #[test]
+    fn an_address_counts_as_its_words_do() {
+        let mut number = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834_u128;
+        let mut all = vec![0, u128::MAX, 1, 0xffff, 0xffff << 112, 0x1_0000_ffff];
+        for _ in 0..1000 {
+            number = number.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1);
+            all.push(number);
+        }
+        for number in all {
+            let (six, four) = (Ipv6Addr::from_bits(number), Ipv4Addr::from_bits(number as u32));
+            for enter in [false, true] {
+                let (of_six, of_four) = (six.sum(Delta::NONE, enter), four.sum(Delta::NONE, enter));
+                assert_eq!(sums(of_six), sums(words(Delta::NONE, &six.octets(), enter)), "{six} {enter}");
+                assert_eq!(sums(of_four), sums(words(Delta::NONE, &four.octets(), enter)), "{four} {enter}");
+            }
+        }
+    }
 }

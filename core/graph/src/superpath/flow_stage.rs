@@ -157,7 +157,8 @@ where
         Rest::Facts<'g>,
     );
     type Lookup = StageLookups<A, Rest::Lookup>;
-    type Found<'g> = Rest::Found<'g>;
+    /// Nothing where the rest finds nothing: a packet for an address that another stands for is found in the flows alone.
+    type Found<'g> = Option<Rest::Found<'g>>;
     const NODES: usize = 2 + Rest::NODES;
     const PULLS: usize = Rest::PULLS;
 
@@ -192,7 +193,7 @@ where
         (_, query): &<Self::Lookup as StagedLookup>::Query,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>> {
-        self.rest.found(query, guard)
+        Some(self.rest.found(query, guard))
     }
 
     #[inline(always)]
@@ -207,7 +208,8 @@ where
         let (flow, mut known) = match known {
             Known::Nothing => (None, Known::Nothing),
             Known::Answer((flow, query)) => (Some(flow), Known::Answer(query)),
-            Known::Other((flow, query), found) => (Some(flow), Known::Other(query, found)),
+            Known::Other((flow, query), Some(found)) => (Some(flow), Known::Other(query, found)),
+            Known::Other((flow, _), None) => (Some(flow), Known::Nothing),
             Known::Chosen(number, node) => (None, Known::Chosen(number, node)),
         };
         if let Some(side) = side

@@ -7,7 +7,7 @@ use shoal_flow::{Handle, TableId};
 use shoal_graph::Cx;
 use shoal_graph::superpath::{FlowOptional, Pass, StatefulOptional, WithState};
 use shoal_infra::Guard;
-use shoal_nat::{Ip6PortPacket, PortPacket, Sum};
+use shoal_nat::Sum;
 use shoal_nat44::staged::find;
 
 use super::begin::Before;
@@ -15,6 +15,7 @@ use super::place::{Place, names};
 use super::translate::Translate;
 use crate::config::{self, Config};
 use crate::control::SessionStores;
+use crate::packet::PortPacket;
 use crate::policy::PolicyKind;
 use crate::session_direction::{Marks, SessionDirection, Tuple};
 use crate::sessions::{Query, Sessions, key, table_number, tick};
@@ -33,37 +34,6 @@ pub struct CnatStages {
 
 /// Sessions that stay in a processor's own cache.
 const NEAR: usize = 512;
-
-/// TCP or UDP that is no fragment and has no more headers than it needs.
-struct Seen {
-    tuple: Tuple,
-    is_tcp: bool,
-    flags: u8,
-    hops: u8,
-}
-
-impl Seen {
-    #[inline(always)]
-    fn read(is_ip6: bool, bytes: &[u8]) -> Option<Seen> {
-        if is_ip6 {
-            let Ip6PortPacket { src, dst, sport, dport, is_tcp, flags, hops } = Ip6PortPacket::read(bytes)?;
-            return Some(Seen { tuple: Tuple { src, dst, sport, dport }, is_tcp, flags, hops });
-        }
-        let PortPacket { addresses, ports, is_tcp, flags, ttl } = PortPacket::read(bytes)?;
-        let tuple = Tuple {
-            src: (addresses >> 32).into(),
-            dst: u128::from(addresses as u32),
-            sport: (ports >> 16) as u16,
-            dport: ports as u16,
-        };
-        Some(Seen { tuple, is_tcp, flags, hops: ttl })
-    }
-
-    #[inline(always)]
-    const fn protocol(&self) -> u8 {
-        if self.is_tcp { 6 } else { 17 }
-    }
-}
 
 /// Whole packets of TCP and UDP that have a session, or whose answers have one; the node sees to the others.
 impl<const NODE: usize> StatefulOptional for Translate<NODE> {
@@ -105,7 +75,7 @@ impl<const NODE: usize> FlowOptional for Translate<NODE> {
     #[inline(always)]
     fn query(pkt: &Packet<'_>, offset: usize) -> Query {
         let Some(bytes) = pkt.data().get(offset..) else { return Query::default() };
-        Seen::read(Self::IS_IP6, bytes)
+        PortPacket::read(Self::IS_IP6, bytes)
             .map_or_else(Query::default, |seen| Query::of(key(seen.tuple, seen.protocol(), Self::IS_IP6, 0)))
     }
 
@@ -130,7 +100,7 @@ impl<const NODE: usize> FlowOptional for Translate<NODE> {
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass {
-        let Some(seen) = Seen::read(Self::IS_IP6, pkt.data()) else { return Pass::Leave };
+        let Some(seen) = PortPacket::read(Self::IS_IP6, pkt.data()) else { return Pass::Leave };
         let table = self.table(pkt);
         let Some((handle, way)) = Self::find_session(sessions, query, (&seen, table), cx) else {
             return Self::without_session(sessions, config, &seen, cx);
@@ -167,7 +137,7 @@ impl<const NODE: usize> Translate<NODE> {
     fn find_session(
         sessions: &mut Sessions,
         query: Option<&Query>,
-        (seen, table): (&Seen, u32),
+        (seen, table): (&PortPacket, u32),
         cx: &Cx<'_, Self>,
     ) -> Option<(Handle, SessionDirection)> {
         let key = key(seen.tuple, seen.protocol(), Self::IS_IP6, table);
@@ -181,7 +151,7 @@ impl<const NODE: usize> Translate<NODE> {
 
     /// What becomes of a packet that no session is for: it passes if none would begin, here or on another thread.
     #[inline(never)]
-    fn without_session(sessions: &Sessions, config: &Config, seen: &Seen, cx: &Cx<'_, Self>) -> Pass {
+    fn without_session(sessions: &Sessions, config: &Config, seen: &PortPacket, cx: &Cx<'_, Self>) -> Pass {
         let Tuple { dst: address, dport: port, .. } = seen.tuple;
         let (is_ip6, protocol) = (Self::IS_IP6, seen.protocol());
         let passes = sessions.is_open()
@@ -193,7 +163,7 @@ impl<const NODE: usize> Translate<NODE> {
     }
 
     #[inline(always)]
-    fn write(way: &SessionDirection, pkt: &mut Packet<'_>, front: usize, seen: &Seen) -> Option<()> {
+    fn write(way: &SessionDirection, pkt: &mut Packet<'_>, front: usize, seen: &PortPacket) -> Option<()> {
         let sum = Sum::of(pkt);
         let bytes = pkt.data_mut().get_mut(front..)?;
         if Self::IS_IP6 {
@@ -213,7 +183,8 @@ impl<const NODE: usize> Translate<NODE> {
         cx: &Cx<'_, Self>,
     ) -> Pass {
         let front = Self::front(pkt);
-        let Some(seen) = pkt.data().get(front..).and_then(|bytes| Seen::read(Self::IS_IP6, bytes)) else {
+        let Some(seen) = pkt.data().get(front..).and_then(|bytes| PortPacket::read(Self::IS_IP6, bytes))
+        else {
             return Pass::Leave;
         };
         let table = self.table(pkt);
@@ -249,7 +220,7 @@ impl<const NODE: usize> Translate<NODE> {
         &self,
         sessions: &Sessions,
         config: &Config,
-        (seen, table): (&Seen, u32),
+        (seen, table): (&PortPacket, u32),
         pkt: &Packet<'_>,
     ) -> Option<Pass> {
         match self.before(sessions, (seen.tuple, seen.protocol()), table, pkt) {
@@ -266,7 +237,7 @@ impl<const NODE: usize> Translate<NODE> {
 fn moved<const NODE: usize>(
     sessions: &mut Sessions,
     (way, handle): (&SessionDirection, Handle),
-    seen: &Seen,
+    seen: &PortPacket,
     cx: &Cx<'_, Translate<NODE>>,
 ) {
     if seen.is_tcp && way.state.is_moved_by(seen.flags) {
