@@ -44,8 +44,8 @@ impl Ip6PortPacket {
         let flags = if is_tcp { bytes.first_chunk::<{ Self::TCP_LEN }>()?[Self::FLAGS] } else { 0 };
         let addresses: &[[u8; 16]; 2] = &[*ip[8..].first_chunk()?, *ip[24..].first_chunk()?];
         let [src, dst] = addresses.map(u128::from_be_bytes);
-        let word = |at: usize| u16::from_be_bytes([ip[at], ip[at + 1]]);
-        Some(Ip6PortPacket { src, dst, sport: word(40), dport: word(42), is_tcp, flags, hops: ip[7] })
+        let [sport, dport] = [[ip[40], ip[41]], [ip[42], ip[43]]].map(u16::from_be_bytes);
+        Some(Ip6PortPacket { src, dst, sport, dport, is_tcp, flags, hops: ip[7] })
     }
 
     /// What it is.

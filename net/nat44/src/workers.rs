@@ -34,7 +34,7 @@ pub fn workers(graph: &Graph, threads: &[usize]) -> Vec<WorkerInfo> {
     of_workers().map(info).collect()
 }
 
-/// Whether workers may be said to be those of a mask, a bit each: all of them, since sessions are shared out among all.
+/// Whether workers may be those of a mask, a bit each: all of them, since sessions are shared out among all.
 ///
 /// # Errors
 /// There are fewer than two, the mask names none or one that is not there, or it leaves some out.

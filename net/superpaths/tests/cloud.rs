@@ -117,8 +117,8 @@ fn connect(router: &mut Router, ports: &[Port]) {
             let world = (2..5).filter(|_| rx == BACKENDS).map(|host| (address(is_ip6, WORLD, host), 443));
             for (to, port) in world.chain([(vip(is_ip6, 0), SERVICE)]) {
                 let start = || between(rx, &ports[rx], from.0, to);
-                router.send(&ports[rx], &start().tcp(from.1, port, TcpFlags::SYN).build());
-                router.send(&ports[rx], &start().udp(from.1, port).build());
+                router.send(&ports[rx], start().tcp(from.1, port, TcpFlags::SYN).build());
+                router.send(&ports[rx], start().udp(from.1, port).build());
             }
         }
     }

@@ -135,12 +135,10 @@ fn packets_of_a_known_session_pass_no_node_of_nat() {
         let first = sent(&mut router, 0, &bytes, WORLD);
         let port = u16::from_be_bytes([first[34], first[35]]);
         let back = PacketBuilder::ethernet(station(WORLD), ports[WORLD].mac());
-        let back = match bytes[23] {
-            17 => back.ip4(far, shared).udp(53, port),
-            _ => {
-                let id = u16::from_be_bytes([first[38], first[39]]);
-                back.ip4(far, shared).icmp_echo_reply(id, 1)
-            }
+        let back = if bytes[23] == 17 {
+            back.ip4(far, shared).udp(53, port)
+        } else {
+            back.ip4(far, shared).icmp_echo_reply(u16::from_be_bytes([first[38], first[39]]), 1)
         };
         let back = back.build();
         let [in2out, out2in, fused] = all(&router);
