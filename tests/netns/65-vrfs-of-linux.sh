@@ -10,62 +10,13 @@
 # LIMIT=300
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/guest.sh"
-need ip strip
+need ip
 guest_kernel
-mkdir -p "$work/parts"
-for part in "$SHOAL:shoal" "$SHOALCTL:shoalctl"; do
-  strip -o "$work/parts/${part#*:}" "${part%%:*}" || fail "cannot strip ${part%%:*}"
-  chmod +x "$work/parts/${part#*:}"
-done
+guest_router
 guest_memory=768 guest_cpus=2
-guest_image tun veth vrf 8021q -- "$work/parts/shoal:/bin/shoal" "$work/parts/shoalctl:/bin/shoalctl" ip:/bin/iproute2 <<'GUEST'
-mount -t tmpfs run /run
-mkdir -p /run/netns /tmp/run /var
-ln -s /run /var/run
-ip() { iproute2 "$@"; }
-c() { shoalctl -s /tmp/run/cli.sock "$@"; }
-dp() { iproute2 -n dp "$@"; }
-host() { local of=$1; shift; iproute2 netns exec "$of" "$@"; }
-# until COMMAND: within 20 seconds; the test fails otherwise, with what the router and Linux know.
-until_ok() {
-  for try in $(seq 100); do "$@" >/tmp/out 2>&1 && { say "ok $*"; return; }; sleep 0.2; done
-  say "FAILED $*"
-  { cat /tmp/out; c show lcp; c show lcp vrf; c show lcp vlan; c show lcp netlink; c show lcp pending; c show interface address
-    c show errors; c show ip fib; dp addr; dp route show table all; tail -n 20 /tmp/shoal.log; } 2>&1 | sed 's/^/GUEST: /'
-  # What comes after it would fail, too, and take its time.
-  say done
-  while :; do sleep 1000; done
-}
-shows() { local want=$1; shift; "$@" 2>&1 | grep -q -- "$want"; }
-lacks() { local want=$1; shift; ! "$@" 2>&1 | grep -q -- "$want"; }
-reach() { host "$1" ping -c 1 -W 1 "$2"; }
-reach6() { host "$1" ping6 -c 1 -W 1 "$2"; }
-sysctl -q -w net.ipv6.conf.default.accept_dad=0 2>/dev/null
-ip netns add dp
-ip netns exec dp sysctl -q -w net.ipv6.conf.default.accept_dad=0
-ip -n dp link set lo up
-for n in 0 1 2 3; do
-  ip netns add h$n
-  ip netns exec h$n sysctl -q -w net.ipv6.conf.default.accept_dad=0
-  ip link add p$n type veth peer name eth0 netns h$n
-  ip link set p$n mtu 1600 up
-  ip -n h$n link set lo up
-  ip -n h$n link set eth0 mtu 1600 up
-  net=$((n % 2 + 1))
-  ip -n h$n addr add 10.0.$net.2/24 dev eth0
-  ip -n h$n addr add 2001:db8:$net::2/64 dev eth0 nodad
-  ip -n h$n route add default via 10.0.$net.1
-  ip -n h$n -6 route add default via 2001:db8:$net::1
-done
-shoal unix { nodaemon nosyslog runtime-dir /tmp/run } configuration { directory /tmp/lib } buffers { buffers-per-numa 8192 } >/tmp/shoal.log 2>&1 &
-for try in $(seq 100); do [ -S /tmp/run/cli.sock ] && break; sleep 0.3; done
-[ -S /tmp/run/cli.sock ] || say "FAILED the router does not answer: $(tail -n 25 /tmp/shoal.log | tr '\n' ' ')"
-for n in 0 1 2 3; do
-  run c create host-interface name p$n
-  run c set interface state host-p$n up
-  run c lcp create host-p$n host-if e$n netns dp
-done
-
+guest_image tun veth vrf 8021q -- "${guest_router[@]}" ip:/bin/iproute2 <<'GUEST'
+. /router.sh
+four_hosts
 # Two VRFs, one before its images are in it, one after.
 dp link add red type vrf table 10
 dp link set red up

@@ -20,6 +20,8 @@
 #                             with those they need, loaded in the order of their needs; WHAT to copy: programs by name or
 #                             path, files, folders, FROM:TO for another place; with every program and library come the
 #                             libraries that it is linked with. Standard input is the script that the guest runs.
+# guest_router                sets guest_router, an array of what to copy for a router in a guest: its programs, and guest-router.sh as
+#                             /router.sh, which the script sources.
 # guest NAME WORDS            boots a guest, with QEMU's words for its devices; `guest_pid` is QEMU's process, which ends
 #                             with the test. What it says is in $work/NAME.log, QEMU's own words are in $work/NAME.qemu.
 #                             Before it: guest_memory (MiB, 256), guest_cpus (1), guest_in (a namespace, or nothing),
@@ -182,6 +184,18 @@ INIT
   chmod +x "$tree/init"
   (cd "$tree" && find . | cpio -o -H newc 2>/dev/null | gzip -1) >"$work/guest.initrd" || fail "cannot pack the initramfs"
   rm -rf "$tree"
+}
+
+# guest_router
+guest_router() {
+  local part
+  need strip
+  mkdir -p "$work/parts"
+  for part in "$SHOAL:shoal" "$SHOALCTL:shoalctl"; do
+    strip -o "$work/parts/${part#*:}" "${part%%:*}" || fail "cannot strip ${part%%:*}"
+    chmod +x "$work/parts/${part#*:}"
+  done
+  guest_router=("$work/parts/shoal:/bin/shoal" "$work/parts/shoalctl:/bin/shoalctl" "$root/tests/netns/guest-router.sh:/router.sh")
 }
 
 # guest_module TREE NAME: a module and those that it needs, unless the kernel has it built in.
