@@ -108,8 +108,9 @@ pub struct Adjacencies {
     free: RefCell<VecDeque<(AdjIndex, Grace)>>,
     /// The first index never used.
     next: Cell<u32>,
-    /// Those with a path MTU: a few, beside the neighbours'.
-    capped: RefCell<BTreeMap<AdjIndex, Key>>,
+    /// Those with a path MTU of their own, beside the neighbours', and those for probes, by interface and neighbour: there may be one for each
+    /// of a thousand neighbours that fail together.
+    capped: RefCell<BTreeMap<(SwIfIndex, IpAddr, AdjIndex), Key>>,
     /// Neighbours to which no packets go but those that find out whether they can.
     closed: RefCell<BTreeSet<(SwIfIndex, IpAddr)>>,
     /// By the next hop's family.
@@ -419,8 +420,8 @@ impl Adjacencies {
             return Err(e);
         }
         self.by_key.borrow_mut().insert(key, index);
-        if matches!(key, Key::Capped(..)) {
-            self.capped.borrow_mut().insert(index, key);
+        if let Key::Capped(interface, _, next_hop, _) = key {
+            self.capped.borrow_mut().insert((interface, next_hop, index), key);
         }
         self.enter(index, key);
         self.tell_of_dvr(key, true);
@@ -501,7 +502,9 @@ impl Adjacencies {
                 if let Some(interface) = key.interface() {
                     self.by_interface.borrow_mut().remove(&(interface, index));
                 }
-                self.capped.borrow_mut().remove(&index);
+                if let Key::Capped(interface, _, next_hop, _) = key {
+                    self.capped.borrow_mut().remove(&(interface, next_hop, index));
+                }
                 self.tell_of_dvr(key, false);
             }
             None => return,
@@ -523,9 +526,11 @@ impl Adjacencies {
 
     /// One neighbour's facts changed: rewrites its existing adjacencies.
     pub fn refresh_neighbour(&self, interface: SwIfIndex, next_hop: IpAddr) {
-        let of = |key: &Key| matches!(key, Key::Capped(i, _, a, _) if (*i, *a) == (interface, next_hop));
-        let capped: Vec<(AdjIndex, Key)> =
-            self.capped.borrow().iter().filter(|(_, key)| of(key)).map(|(i, k)| (*i, *k)).collect();
+        let of = |index| (interface, next_hop, AdjIndex(index));
+        let capped: Vec<(AdjIndex, Key)> = {
+            let all = self.capped.borrow();
+            all.range(of(0)..=of(u32::MAX)).map(|((.., index), key)| (*index, *key)).collect()
+        };
         for (index, key) in capped {
             self.renew(index, key);
         }

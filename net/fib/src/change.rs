@@ -21,7 +21,7 @@ use crate::resolve::unspecified;
 use crate::slot::{Contribution, Slot};
 use crate::table::{Entries, Table, Taken};
 use crate::track::Trackers;
-use crate::{FibError, FibIndex, Path, Source, Via};
+use crate::{FibError, FibIndex, Path, Source};
 
 /// Everything the control plane knows.
 pub(crate) struct State {
@@ -268,19 +268,14 @@ impl State {
 
     /// A neighbour on an interface is reached, or no longer. Lists that name others there do not depend on it.
     pub fn neighbour_changed(&mut self, interface: SwIfIndex, next_hop: IpAddr) {
-        let other = |path: &Path| matches!(path.via, Via::NextHop { next_hop: n, .. } if n != next_hop);
-        let concerns = |path: &Path| path.via.interface() == Some(interface) && !other(path);
-        let mine = self.lists.naming(interface).filter(|(_, list)| list.paths().iter().any(concerns));
-        let mine = mine.map(|(id, _)| id).collect();
-        self.renew(mine);
+        let mine = self.lists.leading_to(interface, next_hop);
+        self.renew(mine.into_iter().collect());
     }
 
     /// The path to a next hop several hops away works, or works no longer.
     pub fn far_reachability_changed(&mut self, next_hop: IpAddr) {
-        let through = |path: &Path| matches!(path.via, Via::Recursive { next_hop: n, .. } if n == next_hop);
-        let concerned = self.lists.iter().filter(|(_, list)| list.paths().iter().any(through));
-        let lists = concerned.map(|(id, _)| id).collect();
-        self.renew(lists);
+        let lists = self.lists.looking_up(next_hop);
+        self.renew(lists.into_iter().collect());
     }
 
     /// Forgets what is known of next hops on an interface.

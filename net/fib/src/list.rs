@@ -1,7 +1,7 @@
 //! Path lists: the paths of a route, shared by all entries that have the same ones.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
 use shoal_adj::{AdjIndex, Family, Link, Spread};
@@ -84,13 +84,24 @@ pub(crate) struct Lists {
     free: Vec<ListId>,
     /// By family and paths.
     by_paths: [HashMap<Rc<[Path]>, ListId, Keyed>; 2],
-    /// By the interfaces that paths name.
-    by_interface: HashMap<SwIfIndex, BTreeSet<ListId>>,
+    /// By where paths lead.
+    by_place: BTreeSet<(Place, ListId)>,
 }
 
-/// The interfaces that paths name.
-fn named(paths: &[Path]) -> impl Iterator<Item = SwIfIndex> {
-    paths.iter().filter_map(|path| path.via.interface())
+/// Where a path leads: an interface, or none if its next hop is looked up, and a next hop, if it names one. Those of an interface
+/// stand side by side, and those of one next hop there, too: of a thousand neighbours that fail together each is found at once.
+type Place = (Option<SwIfIndex>, Option<IpAddr>);
+
+/// The address that stands behind all others.
+const LAST: IpAddr = IpAddr::V6(Ipv6Addr::from_bits(u128::MAX));
+
+/// The places that paths name.
+fn places(paths: &[Path]) -> impl Iterator<Item = Place> {
+    paths.iter().filter_map(|path| match path.via {
+        Via::NextHop { interface, next_hop } => Some((Some(interface), Some(next_hop))),
+        Via::Recursive { next_hop, .. } => Some((None, Some(next_hop))),
+        via => via.interface().map(|interface| (Some(interface), None)),
+    })
 }
 
 impl Lists {
@@ -146,9 +157,7 @@ impl Lists {
             Some(slot) => *slot = Some(list),
             None => self.slots.push(Some(list)),
         }
-        for interface in named(&key.paths) {
-            self.by_interface.entry(interface).or_default().insert(id);
-        }
+        self.by_place.extend(places(&key.paths).map(|place| (place, id)));
         self.of(key.family).insert(key.paths, id);
         id
     }
@@ -156,13 +165,8 @@ impl Lists {
     pub fn remove(&mut self, id: ListId) -> Option<List> {
         let list = self.slots.get_mut(id.0 as usize)?.take()?;
         self.of(list.key.family).remove(&list.key.paths);
-        for interface in named(&list.key.paths) {
-            if let Some(lists) = self.by_interface.get_mut(&interface) {
-                lists.remove(&id);
-                if lists.is_empty() {
-                    self.by_interface.remove(&interface);
-                }
-            }
+        for place in places(&list.key.paths) {
+            self.by_place.remove(&(place, id));
         }
         self.free.push(id);
         Some(list)
@@ -170,8 +174,25 @@ impl Lists {
 
     /// The lists with a path that names an interface.
     pub fn naming(&self, interface: SwIfIndex) -> impl Iterator<Item = (ListId, &List)> {
-        let lists = self.by_interface.get(&interface).into_iter().flatten();
-        lists.filter_map(|id| Some((*id, self.get(*id)?)))
+        let (first, last) = ((Some(interface), None), (Some(interface), Some(LAST)));
+        let ids: BTreeSet<ListId> = self.at(first, last).collect();
+        ids.into_iter().filter_map(|id| Some((id, self.get(id)?)))
+    }
+
+    /// The lists with a path that leads to a next hop on an interface, or whose next hop on the interface is the packet's own.
+    pub fn leading_to(&self, interface: SwIfIndex, next_hop: IpAddr) -> BTreeSet<ListId> {
+        let (any, this) = ((Some(interface), None), (Some(interface), Some(next_hop)));
+        self.at(any, any).chain(self.at(this, this)).collect()
+    }
+
+    /// The lists with a path that looks this next hop up.
+    pub fn looking_up(&self, next_hop: IpAddr) -> BTreeSet<ListId> {
+        let this = (None, Some(next_hop));
+        self.at(this, this).collect()
+    }
+
+    fn at(&self, first: Place, last: Place) -> impl Iterator<Item = ListId> + '_ {
+        self.by_place.range((first, ListId(0))..=(last, ListId(u32::MAX))).map(|(_, id)| *id)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (ListId, &List)> {
