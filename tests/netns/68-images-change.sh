@@ -50,6 +50,24 @@ if ctl create interface af_xdp host-if vc >/dev/null 2>&1; then
 fi
 await 5 says '[1-9][0-9]* times one could not be followed' ctl show lcp netlink || fail "refusals are not counted: $(ctl show lcp netlink)"
 
+# Neighbours hear of a new MAC address unasked where Linux is set to say so, as they do of its own devices; of themselves neither Linux nor
+# the router says anything. A neighbour that has just learnt the old one may overhear that, so the address changes again.
+with_ip6 "$A" && ip -n "$A" addr add 2001:db8:1::2/64 dev eth0 nodad
+link addr add 2001:db8:1::1/64 dev e0 nodad
+in_l sysctl -qw net.ipv4.conf.e0.arp_notify=1 net.ipv6.conf.e0.ndisc_notify=1
+await 10 in_a ping -c 1 -W 1 2001:db8:1::1 || fail "the router does not answer by IPv6: $(seen)"
+in_a ping -c 1 -W 2 10.0.1.1 >/dev/null || fail "the router does not answer: $(seen)"
+announced() {
+  local turn=$((${turn:-0} % 2 + 1)) at
+  last=$turn
+  link link set dev e0 address "02:00:00:00:0b:0$turn"
+  sleep 0.3
+  for at in 10.0.1.1 2001:db8:1::1; do says "02:00:00:00:0b:0$turn" ip -n "$A" neigh show "$at" || return 1; done
+}
+changes() { turn=${last:-0} announced; }
+await 15 changes || fail "host a does not learn a MAC address that Linux announces: $(ip -n "$A" neigh)"
+link addr del 2001:db8:1::1/64 dev e0
+
 # MAC address: Linux and the router speak from it, host a learns it from both.
 expect "mac" link link set dev e0 address 02:00:00:00:0a:01
 await 5 mac_is host-va e0 02:00:00:00:0a:01 || fail "the port's MAC address does not follow: $(seen)"

@@ -18,6 +18,8 @@ pub mod budget;
 #[cfg(not(loom))]
 pub mod mtrie;
 mod padded;
+#[cfg(not(loom))]
+mod pieces;
 pub mod pool;
 pub mod qsbr;
 #[cfg(not(loom))]
@@ -39,6 +41,8 @@ pub use mtrie as mtrie4;
 #[cfg(not(loom))]
 pub use mtrie::{Mtrie, Mtrie4, Mtrie4Writer, Mtrie6, Mtrie6Writer, MtrieWriter};
 pub use padded::{PADDING, Padded};
+#[cfg(not(loom))]
+pub use pieces::Pieces;
 pub use pool::{Handle, Pool, PoolFull};
 pub use qsbr::{Guard, OwnReaderOnline, Published, Reader};
 #[cfg(not(loom))]

@@ -12,9 +12,11 @@ use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::Socket;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
-use shoal_interface::{EventOrigin, HostNextHop, ListingCause, rtnetlink};
+use shoal_interface::rtnetlink::{self, RTM_DELNEXTHOP, RTM_DELROUTE, RTM_NEWNEXTHOP, RTM_NEWROUTE};
+use shoal_interface::{EventOrigin, HostNextHop, HostRoute, ListingCause};
 
-use crate::netlink::{SubscriptionRead, hear, subscribe};
+use crate::inbox::{Filled, Inbox};
+use crate::netlink::subscribe;
 use crate::{Error, netlink};
 
 /// `RTMGRP_LINK`, `_NEIGH`, `_IPV4_IFADDR`, `_IPV4_MROUTE`, `_IPV4_ROUTE`, `_IPV6_IFADDR`, `_IPV6_MROUTE`, `_IPV6_ROUTE` of
@@ -34,6 +36,8 @@ pub enum Announcement {
     Begin(ListingCause),
     /// A thing is there, has changed, or is gone.
     Message(EventOrigin, Box<RouteNetlinkMessage>),
+    /// A unicast route is there, or has gone.
+    Route(EventOrigin, HostRoute, bool),
     /// A number that routes may name means a next hop now, or nothing any more.
     NextHop(EventOrigin, u32, Option<HostNextHop>),
     /// That was everything: what has not been named since [`Announcement::Begin`] is not there.
@@ -53,6 +57,7 @@ pub struct Announcements {
     ready: VecDeque<Announcement>,
     /// Families of multicast routes that the kernel has.
     multicast: Vec<AddressFamily>,
+    inbox: Inbox,
 }
 
 impl Announcements {
@@ -72,7 +77,7 @@ impl Announcements {
         // Asked for a family that it does not have, the kernel lists all others.
         let there = MULTICAST_ROUTES.iter().filter(|(_, file)| std::path::Path::new(file).exists());
         let multicast = there.map(|(family, _)| AddressFamily::from(*family)).collect();
-        let mut this = Self { socket, questions, asking: false, ready, multicast };
+        let mut this = Self { socket, questions, asking: false, ready, multicast, inbox: Inbox::default() };
         this.list(ListingCause::Start)?;
         Ok(this)
     }
@@ -133,31 +138,45 @@ impl Announcements {
     }
 
     fn read(&mut self) -> Result<(), Error> {
-        let datagram = match hear(&self.socket)? {
-            SubscriptionRead::Datagram(datagram) => datagram,
-            SubscriptionRead::Nothing => return Ok(()),
-            SubscriptionRead::Lost => return self.list(ListingCause::Lost),
-        };
-        for message in netlink::pieces(&datagram) {
-            let told = told(message);
-            if let Some((id, hop)) = next_hop(message) {
-                self.ready.push_back(Announcement::NextHop(told, id, hop));
-                continue;
+        let mut inbox = std::mem::take(&mut self.inbox);
+        let read = inbox.fill(&self.socket).and_then(|filled| match filled {
+            Filled::Lost => self.list(ListingCause::Lost),
+            Filled::Yes => {
+                inbox.datagrams().flat_map(netlink::pieces).try_for_each(|message| self.take(message))
             }
-            // A kind of message that this program cannot read says nothing about the others.
-            let Ok(message) = netlink::read(message) else { continue };
-            match message.payload {
-                NetlinkPayload::InnerMessage(inner) => {
-                    self.ready.push_back(Announcement::Message(told, Box::new(inner)));
-                }
-                NetlinkPayload::Done(_) => self.ask()?,
-                NetlinkPayload::Error(e) if e.code.is_some() => {
-                    // A table that the kernel does not have.
-                    tracing::debug!("rtnetlink dump: {}", e.to_io());
-                    self.ask()?;
-                }
-                _ => {}
+        });
+        self.inbox = inbox;
+        read
+    }
+
+    fn take(&mut self, message: &[u8]) -> Result<(), Error> {
+        let told = told(message);
+        match quickly(message) {
+            Some(Quick::Route(route, present)) => {
+                self.ready.push_back(Announcement::Route(told, route, present))
             }
+            Some(Quick::NextHop(id, hop)) => self.ready.push_back(Announcement::NextHop(told, id, hop)),
+            Some(Quick::Nothing) => {}
+            None => return self.take_other(told, message),
+        }
+        Ok(())
+    }
+
+    /// Kinds of messages that are rare.
+    fn take_other(&mut self, told: EventOrigin, message: &[u8]) -> Result<(), Error> {
+        // A kind of message that this program cannot read says nothing about the others.
+        let Ok(message) = netlink::read(message) else { return Ok(()) };
+        match message.payload {
+            NetlinkPayload::InnerMessage(inner) => {
+                self.ready.push_back(Announcement::Message(told, Box::new(inner)));
+            }
+            NetlinkPayload::Done(_) => self.ask()?,
+            NetlinkPayload::Error(e) if e.code.is_some() => {
+                // A table that the kernel does not have.
+                tracing::debug!("rtnetlink dump: {}", e.to_io());
+                self.ask()?;
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -187,12 +206,30 @@ fn told(message: &[u8]) -> EventOrigin {
     }
 }
 
-/// What a message says of a next hop, if it is about one.
-fn next_hop(message: &[u8]) -> Option<(u32, Option<HostNextHop>)> {
-    let kind = rtnetlink::u16_at(message, 4)?;
-    if ![rtnetlink::RTM_NEWNEXTHOP, rtnetlink::RTM_DELNEXTHOP].contains(&kind) {
-        return None;
+/// What is read without a copy, because there may be millions of it.
+enum Quick {
+    Route(HostRoute, bool),
+    NextHop(u32, Option<HostNextHop>),
+    /// It is not followed.
+    Nothing,
+}
+
+/// What a message about a unicast route or a next hop says; nothing if it is about something else.
+fn quickly(message: &[u8]) -> Option<Quick> {
+    let (kind, body) = (rtnetlink::u16_at(message, 4)?, message.get(rtnetlink::HEADER..)?);
+    match kind {
+        RTM_NEWROUTE | RTM_DELROUTE => {
+            let family = body.first()?;
+            if MULTICAST_ROUTES.iter().any(|(multicast, _)| multicast == family) {
+                return None;
+            }
+            let route = rtnetlink::host_route(body);
+            Some(route.map_or(Quick::Nothing, |route| Quick::Route(route, kind == RTM_NEWROUTE)))
+        }
+        RTM_NEWNEXTHOP | RTM_DELNEXTHOP => Some(match rtnetlink::next_hop(body) {
+            Some((id, hop)) => Quick::NextHop(id, (kind == RTM_NEWNEXTHOP).then_some(hop)),
+            None => Quick::Nothing,
+        }),
+        _ => None,
     }
-    let (id, hop) = rtnetlink::next_hop(message.get(rtnetlink::HEADER..)?)?;
-    Some((id, (kind == rtnetlink::RTM_NEWNEXTHOP).then_some(hop)))
 }

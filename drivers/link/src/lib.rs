@@ -17,6 +17,7 @@ mod announce;
 mod error;
 mod event;
 mod facts;
+mod inbox;
 mod intake;
 mod listener;
 mod mac;

@@ -15,16 +15,13 @@ use netlink_packet_route::link::{
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteNextHopFlags, RouteProtocol, RouteType,
-    RouteVia,
-};
+use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use shoal_graph::clock::Time;
 use shoal_graph::process::{Processes, Receiver, Sender, channel};
 use shoal_interface::{
     EventOrigin, HostEvent, HostEventHandler, HostLink, HostLinkKind, HostListener, HostMulticastRoute,
-    HostPath, HostRoute, HostWay, ListingCause, TagKind, Vid,
+    ListingCause, TagKind, Vid,
 };
 use shoal_link::{Announcement, Announcements, MULTICAST_ROUTES};
 use shoal_module::cli::Pace;
@@ -82,8 +79,8 @@ enum Wake {
     Dropped,
 }
 
-/// Announcements that are handled at once.
-const AT_ONCE: usize = 64;
+/// Announcements that are handled at once: as many as take about half of a slice of the main thread's time.
+const AT_ONCE: usize = 128;
 
 /// Whether links are up and plugged in, and what they are part of.
 type Links = BTreeMap<u32, (bool, Option<u32>)>;
@@ -171,7 +168,7 @@ impl Follower {
 
     /// Tells some of what waits, as far as it is worth it; whether there may be more.
     fn some(&mut self) -> Result<bool, Error> {
-        let mut waiting: Vec<(EventOrigin, HostEvent)> = Vec::new();
+        let mut waiting: Vec<(EventOrigin, HostEvent)> = Vec::with_capacity(AT_ONCE);
         let mut more = true;
         for _ in 0..AT_ONCE {
             match self.all.next_one()? {
@@ -182,6 +179,9 @@ impl Follower {
                 Some(Announcement::Message(told, message)) => {
                     waiting.extend(event(&message).map(|event| (told, event)));
                 }
+                Some(Announcement::Route(told, route, present)) => {
+                    waiting.push((told, HostEvent::Route { route, present }));
+                }
                 Some(Announcement::NextHop(told, id, hop)) => {
                     waiting.push((told, HostEvent::NextHop { id, hop }));
                 }
@@ -191,25 +191,31 @@ impl Follower {
                 }
             }
         }
-        let tell = worth_telling(&waiting, &self.links);
-        for ((told, event), tell) in waiting.into_iter().zip(tell) {
-            if !tell {
-                self.pass_over(&event);
-                continue;
-            }
-            match &event {
-                HostEvent::Begin(_) => self.listing = Some(self.now()),
-                HostEvent::End => {
-                    let took = self.listing.take().map(|began| self.now().since(began));
-                    self.rests = took.unwrap_or_default().max(QUIET);
-                }
-                HostEvent::Link(link) => self.note(told, link),
-                HostEvent::Gone { host_index } => drop(self.links.remove(host_index)),
-                _ => {}
-            }
-            (self.hear)(told, event);
+        let mut tell = worth_telling(&waiting, &self.links).into_iter();
+        waiting.retain(|(told, event)| {
+            let is_told = tell.next().unwrap_or(true);
+            self.follow_links(*told, event, is_told);
+            is_told
+        });
+        if !waiting.is_empty() {
+            (self.hear)(waiting);
         }
         Ok(more)
+    }
+
+    /// Notes what an event says of links and listings, whether it is told or not.
+    fn follow_links(&mut self, told: EventOrigin, event: &HostEvent, is_told: bool) {
+        match event {
+            _ if !is_told => self.pass_over(event),
+            HostEvent::Begin(_) => self.listing = Some(self.now()),
+            HostEvent::End => {
+                let took = self.listing.take().map(|began| self.now().since(began));
+                self.rests = took.unwrap_or_default().max(QUIET);
+            }
+            HostEvent::Link(link) => self.note(told, link),
+            HostEvent::Gone { host_index } => drop(self.links.remove(host_index)),
+            _ => {}
+        }
     }
 
     /// What the kernel announces when a link comes up or becomes part of another one is not all that changes then.
@@ -251,8 +257,6 @@ fn event(message: &RouteNetlinkMessage) -> Option<HostEvent> {
         RouteNetlinkMessage::DelRoute(m) if is_multicast(m) => {
             multicast_route(m).map(|route| HostEvent::MulticastRoute { route, present: false })
         }
-        RouteNetlinkMessage::NewRoute(m) => route(m).map(|route| HostEvent::Route { route, present: true }),
-        RouteNetlinkMessage::DelRoute(m) => route(m).map(|route| HostEvent::Route { route, present: false }),
         _ => None,
     }
 }
@@ -394,73 +398,6 @@ fn ip(address: &RouteAddress) -> Option<IpAddr> {
         RouteAddress::Inet6(a) => Some(IpAddr::V6(*a)),
         _ => None,
     }
-}
-
-/// The next hop that attributes name.
-fn next_hop(attributes: &[RouteAttribute]) -> Option<IpAddr> {
-    attributes.iter().find_map(|a| match a {
-        RouteAttribute::Gateway(address) => ip(address),
-        RouteAttribute::Via(RouteVia::Inet(a)) => Some(IpAddr::V4(*a)),
-        RouteAttribute::Via(RouteVia::Inet6(a)) => Some(IpAddr::V6(*a)),
-        _ => None,
-    })
-}
-
-/// Whether packets of a next hop get labels or segments, which there are none of here.
-fn wrapped(attributes: &[RouteAttribute]) -> bool {
-    attributes.iter().any(|a| matches!(a, RouteAttribute::EncapType(_)))
-}
-
-fn route(message: &RouteMessage) -> Option<HostRoute> {
-    let header = &message.header;
-    let any = match header.address_family {
-        AddressFamily::Inet => IpAddr::from([0; 4]),
-        AddressFamily::Inet6 => IpAddr::from([0; 16]),
-        _ => return None,
-    };
-    // A cached path to one host is no route, and neither are those for some senders or services only.
-    if header.flags.contains(RouteFlags::Cloned) || header.source_prefix_length > 0 || header.tos > 0 {
-        return None;
-    }
-    // The kernel's own follow from the addresses, which the router has, too.
-    if header.protocol == RouteProtocol::Kernel {
-        return None;
-    }
-    let mut table = u32::from(header.table);
-    let (mut to, mut metric, mut oif, mut next_hop_id, mut paths) = (any, 0, None, None, Vec::new());
-    for attribute in &message.attributes {
-        match attribute {
-            RouteAttribute::Destination(address) => to = ip(address)?,
-            RouteAttribute::Table(n) => table = *n,
-            RouteAttribute::Priority(n) => metric = *n,
-            RouteAttribute::Oif(n) => oif = Some(*n),
-            RouteAttribute::MultiPath(hops) => {
-                let live = hops
-                    .iter()
-                    .filter(|hop| !hop.flags.contains(RouteNextHopFlags::Dead) && !wrapped(&hop.attributes));
-                paths.extend(live.map(|hop| HostPath {
-                    host_index: hop.interface_index,
-                    next_hop: next_hop(&hop.attributes),
-                    weight: hop.hops.saturating_add(1),
-                }));
-            }
-            RouteAttribute::NhId(n) => next_hop_id = Some(*n),
-            _ => {}
-        }
-    }
-    if let Some(host_index) = oif.filter(|_| !wrapped(&message.attributes)) {
-        paths.push(HostPath { host_index, next_hop: next_hop(&message.attributes), weight: 1 });
-    }
-    let way = match header.kind {
-        RouteType::Unicast => HostWay::Via(paths),
-        RouteType::BlackHole => HostWay::Blackhole,
-        RouteType::Unreachable => HostWay::Unreachable,
-        RouteType::Prohibit => HostWay::Prohibit,
-        _ => return None,
-    };
-    let protocol = u8::from(header.protocol);
-    let prefix = (to, header.destination_prefix_length);
-    Some(HostRoute { table, prefix, metric, protocol, next_hop_id, way })
 }
 
 #[cfg(test)]

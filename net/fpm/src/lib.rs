@@ -14,7 +14,6 @@ mod control;
 mod frame;
 mod lines;
 mod netlink;
-mod pieces;
 mod running;
 mod server;
 mod sweep;

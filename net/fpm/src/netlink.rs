@@ -2,39 +2,14 @@
 //!
 //! Numbers are in the byte order of the host, as the kernel's. What is too short for what it says is left out: nothing here panics.
 
-use std::net::IpAddr;
-
 use shoal_interface::rtnetlink::{
-    Attributes, HEADER, RTM_DELNEXTHOP, RTM_NEWNEXTHOP, Single, address, aligned, next_hop, u16_at, u32_at,
+    HEADER, RTM_DELNEXTHOP, RTM_DELROUTE, RTM_NEWNEXTHOP, RTM_NEWROUTE, RTMSG, RouteView, aligned, next_hop,
+    u16_at, u32_at,
 };
 use shoal_interface::{HostNextHop, HostPath, HostWay};
 use shoal_wire::IpPrefix;
 
-/// Bytes of `rtmsg`.
-const RTMSG: usize = 12;
-/// Bytes of `rtnexthop`.
-const RTNEXTHOP: usize = 8;
-
-const RTM_NEWROUTE: u16 = 24;
-const RTM_DELROUTE: u16 = 25;
-
 const NLM_F_REQUEST: u16 = 1;
-
-const AF_INET: u8 = 2;
-const AF_INET6: u8 = 10;
-
-const RTA_DST: u16 = 1;
-const RTA_MULTIPATH: u16 = 9;
-const RTA_TABLE: u16 = 15;
-const RTA_NH_ID: u16 = 30;
-
-const RTN_UNICAST: u8 = 1;
-const RTN_BLACKHOLE: u8 = 6;
-const RTN_UNREACHABLE: u8 = 7;
-const RTN_PROHIBIT: u8 = 8;
-
-/// The next hop is gone (linux/rtnetlink.h).
-const RTNH_F_DEAD: u8 = 1;
 
 /// `RTM_F_OFFLOAD`: the route is in the forwarding plane.
 const OFFLOADED: u32 = 0x4000;
@@ -132,63 +107,31 @@ pub fn read(message: &[u8]) -> FpmMessage {
 
 /// A route; nothing of interest if its family is not forwarded here.
 fn route(body: &[u8]) -> Option<FpmMessage> {
-    let &[family, len, _, _, table, protocol, _, kind, ..] = body else { return None };
-    let any = match family {
-        AF_INET => IpAddr::from([0; 4]),
-        AF_INET6 => IpAddr::from([0; 16]),
-        _ => return Some(FpmMessage::Other),
+    let Ok(view) = RouteView::read(body)? else { return Some(FpmMessage::Other) };
+    let way = match (view.without_hops(), view.next_hop_id) {
+        (Some(way), _) => Some(RouteExit::Direct(way)),
+        (None, _) if !view.is_unicast() => None,
+        (None, Some(id)) => Some(RouteExit::Id(id)),
+        (None, None) => paths(&view)?.map(|paths| RouteExit::Direct(HostWay::Via(paths))),
     };
-    let (mut to, mut table, mut id, mut single, mut hops) =
-        (any, u32::from(table), None, Single::default(), None);
-    for (kind, value) in Attributes(body.get(RTMSG..)?) {
-        match kind {
-            RTA_DST => to = address(value).filter(|to| to.is_ipv4() == any.is_ipv4())?,
-            RTA_TABLE => table = u32_at(value, 0)?,
-            RTA_NH_ID => id = Some(u32_at(value, 0)?),
-            RTA_MULTIPATH => hops = Some(multipath(value)?),
-            _ => single.take(kind, value)?,
-        }
-    }
-    let way = match (kind, id, hops) {
-        (RTN_BLACKHOLE, ..) => Some(RouteExit::Direct(HostWay::Blackhole)),
-        (RTN_UNREACHABLE, ..) => Some(RouteExit::Direct(HostWay::Unreachable)),
-        (RTN_PROHIBIT, ..) => Some(RouteExit::Direct(HostWay::Prohibit)),
-        (RTN_UNICAST, Some(id), _) => Some(RouteExit::Id(id)),
-        (RTN_UNICAST, None, Some(hops)) if !hops.unknown => Some(RouteExit::Direct(HostWay::Via(hops.paths))),
-        (RTN_UNICAST, None, None) => single.path(1).map(|path| RouteExit::Direct(HostWay::Via(vec![path]))),
-        _ => None,
-    };
+    let (to, len) = view.prefix;
     let prefix = IpPrefix::new(to, len).ok()?.normalized();
-    Some(FpmMessage::Route(Route { table, prefix, protocol, way }))
+    Some(FpmMessage::Route(Route { table: view.table, prefix, protocol: view.protocol, way }))
 }
 
-/// The next hops of a route.
-#[derive(Default)]
-struct Hops {
-    paths: Vec<HostPath>,
-    /// One of them is of a kind that there is not here.
-    unknown: bool,
-}
-
-fn multipath(mut bytes: &[u8]) -> Option<Hops> {
-    let mut all = Hops::default();
-    while !bytes.is_empty() {
-        let len = usize::from(u16_at(bytes, 0)?);
-        let hop = bytes.get(..len).filter(|_| len >= RTNEXTHOP)?;
-        let &[_, _, flags, share, ..] = hop else { return None };
-        let mut single = Single { interface: Some(u32_at(hop, 4)?), ..Single::default() };
-        for (kind, value) in Attributes(hop.get(RTNEXTHOP..)?) {
-            single.take(kind, value)?;
+/// The next hops of a route; none if one of them is of a kind that there is not here, nothing if the message contradicts itself.
+fn paths(view: &RouteView<'_>) -> Option<Option<Vec<HostPath>>> {
+    let Some(hops) = view.hops() else { return Some(view.single.path(1).map(|path| vec![path])) };
+    let (mut all, mut unknown) = (Vec::new(), false);
+    for hop in hops {
+        let hop = hop?;
+        match hop.single.path(hop.weight) {
+            _ if hop.is_dead => {}
+            Some(path) => all.push(path),
+            None => unknown = true,
         }
-        if flags & RTNH_F_DEAD == 0 {
-            match single.path(share.saturating_add(1)) {
-                Some(path) => all.paths.push(path),
-                None => all.unknown = true,
-            }
-        }
-        bytes = bytes.get(aligned(len)..).unwrap_or_default();
     }
-    Some(all)
+    Some((!unknown).then_some(all))
 }
 
 /// A message that tells zebra what became of the route of another message: the same bytes, with that flag.

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use shoal_infra::Pieces;
 use shoal_interface::{HostNextHop, HostNextHops, Resolved};
 use shoal_wire::IpPrefix;
 
 use crate::netlink::RouteExit;
-use crate::pieces::Pieces;
 
 /// A prefix in a table of the kernel.
 pub type Key = (u32, IpPrefix);
@@ -28,7 +28,7 @@ pub struct Entry {
 /// All of it.
 #[derive(Default)]
 pub struct AnnouncedRoutes {
-    routes: Pieces,
+    routes: Pieces<Key, Entry>,
     next_hops: HostNextHops,
     /// The connection that told a next hop last.
     next_hop_told_by: HashMap<u32, u64>,

@@ -247,8 +247,8 @@ pub struct HostPath {
     pub weight: u8,
 }
 
-/// Hears what the kernel says.
-pub type HostEventHandler = Box<dyn Fn(EventOrigin, HostEvent)>;
+/// Hears what the kernel says, in the order in which it says it; several things at a time when several wait.
+pub type HostEventHandler = Box<dyn Fn(Vec<(EventOrigin, HostEvent)>)>;
 
 /// Makes such interfaces and changes the kernel's side of them.
 pub trait HostPorts {

@@ -1,4 +1,4 @@
-//! Netlink messages of the kernel about next hops, and the parts that messages about routes share with them, read as views of
+//! Netlink messages of the kernel about routes and next hops, read as views of
 //! their bytes (linux/netlink.h, linux/rtnetlink.h, linux/nexthop.h).
 //!
 //! Numbers are in the byte order of the host, as the kernel's. What is too short for what it says is left out: nothing here
@@ -7,6 +7,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::{HostNextHop, HostPath};
+
+mod route;
+
+pub use route::{OtherFamily, RTM_DELROUTE, RTM_NEWROUTE, RTMSG, RouteView, host_route};
 
 /// Bytes of `nlmsghdr`.
 pub const HEADER: usize = 16;
@@ -156,7 +160,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
     use super::*;
 
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
         let mut bytes = [(value.len() as u16 + 4).to_ne_bytes(), kind.to_ne_bytes()].concat();
         bytes.extend(value);
         bytes.resize(aligned(bytes.len()), 0);

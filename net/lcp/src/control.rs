@@ -31,6 +31,7 @@ const PHY_FEATURES: [(&str, &str); 5] = [
     (shoal_arp::ARC, "linux-cp-arp-phy"),
 ];
 
+mod batch;
 mod facts;
 mod links;
 mod mirror;
@@ -39,6 +40,7 @@ mod netlink;
 mod next_hops;
 mod routes;
 mod settings;
+mod slices;
 mod sync;
 mod tables;
 mod vlans;

@@ -521,6 +521,9 @@ fn two_interfaces_of_the_router_can_be_a_pair() {
 #[path = "linux/mirror.rs"]
 mod mirror;
 
+#[path = "linux/link_failure.rs"]
+mod link_failure;
+
 #[path = "linux/facts.rs"]
 mod facts;
 

@@ -2,8 +2,9 @@
 // A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
 #![allow(clippy::ref_option)]
 
-use shoal_interface::{EventOrigin, HostLink, HostLinkKind, HostWay};
+use shoal_interface::{EventOrigin, HostLink, HostLinkKind, HostPath, HostRoute, HostWay};
 
+use super::slices::{Change, Fate};
 use super::*;
 
 impl mirror::Mirror {
@@ -86,20 +87,29 @@ impl Lcp {
         self.warn(phy, "state of its image", done);
     }
 
-    /// An interface is down or gone.
+    /// An interface is down or gone: the kernel takes its IPv4 routes by it away without a word.
     pub(super) fn flush(&self, netns: &Option<String>, host_index: u32) {
-        // The kernel takes its IPv4 routes by an interface that goes down away without a word.
-        for key in self.keys(netns, |path| path == host_index).into_iter().filter(|key| key.1.0.is_ipv4()) {
-            self.with(netns, |mirror| {
-                mirror.routes.retain(&key, |route| match &mut route.way {
-                    HostWay::Via(paths) => {
-                        paths.retain(|path| path.host_index != host_index);
-                        !paths.is_empty()
-                    }
-                    _ => true,
-                });
-            });
-            self.decide(netns, key);
+        self.change_routes(netns, Flushed(host_index));
+    }
+}
+
+/// IPv4 routes by an interface that is down or gone.
+struct Flushed(u32);
+
+impl Change for Flushed {
+    fn concerns(&self, _: &mirror::Mirror, route: &HostRoute) -> bool {
+        let leads = |paths: &[HostPath]| paths.iter().any(|path| path.host_index == self.0);
+        route.prefix.0.is_ipv4() && matches!(&route.way, HostWay::Via(paths) if leads(paths))
+    }
+
+    fn change(&self, route: &mut HostRoute) -> Fate {
+        let HostWay::Via(paths) = &mut route.way else { return Fate::Stays };
+        let before = paths.len();
+        paths.retain(|path| path.host_index != self.0);
+        match paths.len() {
+            0 if before > 0 => Fate::Goes,
+            left if left < before => Fate::Changes,
+            _ => Fate::Stays,
         }
     }
 }

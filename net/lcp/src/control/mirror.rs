@@ -16,28 +16,22 @@ use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_wire::{IpPrefix, MacAddress};
 
 use super::multicast::MulticastRoutes;
-use super::netlink::{Difference, Subject, Watch, same};
+use super::netlink::{Check, Difference, Subject, Watch, same};
 use super::next_hops::resilient;
-use super::routes::{Key, Routes};
+use super::routes::{Before, Installed, Key, Routes};
+use super::slices::{Change, Fate};
 use super::tables::{Held, LOCAL, MAIN};
 use super::*;
 
 /// What has been named since the kernel began to tell all that there is.
 #[derive(Default)]
 pub(super) struct Seen {
-    routes: BTreeSet<(Key, u32)>,
+    /// Routes that are told later have been named.
+    routes_since: u64,
     neighbors: BTreeSet<(u32, IpAddr)>,
     addresses: BTreeSet<(u32, (IpAddr, u8))>,
     pub(super) next_hops: BTreeSet<u32>,
     pub(super) links: BTreeSet<u32>,
-}
-
-/// What the forwarding table has of a prefix.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Installed {
-    /// The table of this router.
-    id: u32,
-    source: Source,
 }
 
 /// What is known of one namespace.
@@ -66,8 +60,6 @@ pub(super) struct Mirror {
     pub(super) routes: Routes,
     /// Next hops and groups that routes name by number.
     pub(super) next_hops: HostNextHops,
-    /// What the forwarding table has been given.
-    pub(super) installed: BTreeMap<Key, Installed>,
     /// Prefixes with unusable routes only.
     pub(super) pending: BTreeSet<Key>,
     pub(super) neighbors: BTreeSet<(u32, IpAddr)>,
@@ -81,10 +73,75 @@ impl Mirror {
     /// How packets of a route leave.
     pub(super) fn way<'a>(&'a self, route: &'a HostRoute) -> Cow<'a, HostWay> {
         // Without a known number it is what the kernel has written out.
-        match route.next_hop_id.map(|id| self.next_hops.resolve(id)) {
-            Some(Resolved::Known(way)) => Cow::Owned(way),
-            _ => Cow::Borrowed(&route.way),
+        match route.next_hop_id.and_then(|id| self.known_way(id)) {
+            Some(way) => Cow::Owned(way),
+            None => Cow::Borrowed(&route.way),
         }
+    }
+
+    /// How packets leave by a number, if that is known.
+    pub(super) fn known_way(&self, id: u32) -> Option<HostWay> {
+        match self.next_hops.resolve(id) {
+            Resolved::Known(way) => Some(way),
+            _ => None,
+        }
+    }
+}
+
+impl Mirror {
+    /// Takes a route that is told; whether its prefix is to be decided.
+    fn take_route(&mut self, key: Key, told: EventOrigin, route: HostRoute) -> bool {
+        // When a next hop or group changes, the kernel may announce every route by it, which names the same number.
+        let known = route.next_hop_id.filter(|id| self.next_hops.contains(*id));
+        let learnt = route.learnt();
+        if self.watch.is_check(told) {
+            let subject = Subject::Route(key.0, key.1, Some(route.metric));
+            match self.routes.get(&key).and_then(|all| all.get(route.metric)) {
+                None => self.watch.note(subject, Difference::Missing),
+                Some(known) if !same(known, &route) => self.watch.note(subject, Difference::Other),
+                Some(_) => {}
+            }
+        }
+        match self.routes.insert(key, route) {
+            Before::Same => false,
+            Before::Other(b) => known.is_none() || b.next_hop_id != known || b.learnt() != learnt,
+            Before::None => true,
+        }
+    }
+
+    /// A route has gone; whether its prefix is to be decided.
+    fn lose_route(&mut self, key: &Key, route: &HostRoute) -> bool {
+        self.routes.retain(key, |old| {
+            // Of an IPv6 route next hops go one by one, but not those that it names by number.
+            match (&route.way, &mut old.way) {
+                _ if old.metric != route.metric => true,
+                _ if route.next_hop_id.is_some() || key.1.0.is_ipv4() => false,
+                (HostWay::Via(gone), HostWay::Via(paths)) => {
+                    let leads = |path: &shoal_interface::HostPath| (path.host_index, path.next_hop);
+                    paths.retain(|path| gone.iter().all(|g| leads(g) != leads(path)));
+                    !paths.is_empty()
+                }
+                _ => false,
+            }
+        });
+        true
+    }
+}
+
+/// Routes that a listing has not named go; which check has found that.
+struct Unnamed(Option<Check>);
+
+impl Change for Unnamed {
+    fn concerns(&self, _: &Mirror, _: &HostRoute) -> bool {
+        true
+    }
+
+    fn change(&self, _: &mut HostRoute) -> Fate {
+        Fate::Goes
+    }
+
+    fn gone(&self, mirror: &mut Mirror, (table, prefix): &Key) {
+        mirror.watch.note_by(self.0, Subject::Route(*table, *prefix, None), Difference::Gone);
     }
 }
 
@@ -112,7 +169,6 @@ impl Lcp {
             looked_up: BTreeMap::new(),
             routes: Routes::default(),
             next_hops: HostNextHops::default(),
-            installed: BTreeMap::new(),
             pending: BTreeSet::new(),
             neighbors: BTreeSet::new(),
             addresses: BTreeSet::new(),
@@ -135,20 +191,19 @@ impl Lcp {
 
     /// Forgets zebra's routes of a namespace; which prefixes have to be decided without them.
     pub(super) fn forget_zebra(&self, netns: &Option<String>) -> Vec<Key> {
-        let forget = |mirror: &mut Mirror| {
-            mirror.routes.retain_all(|_, route| !self.comes_by_connection(netns, route))
-        };
+        let forget =
+            |mirror: &mut Mirror| mirror.routes.retain_all(|route| !self.comes_by_connection(netns, route));
         self.with(netns, forget).unwrap_or_default()
     }
 
     fn begin_listening(&self, netns: &Option<String>) {
         let (Some(control), Ok(side)) = (self.control.upgrade(), self.host_side()) else { return };
         let (weak, place) = (Rc::downgrade(&control), netns.clone());
-        let hear = move |told, event| {
+        let hear = move |events| {
             if let Some(control) = weak.upgrade()
                 && let Ok(lcp) = control.get::<Lcp>()
             {
-                lcp.hear(&place, told, event);
+                lcp.hear_many(&place, events);
             }
         };
         match side.listen(netns.as_deref(), Box::new(hear)) {
@@ -166,9 +221,7 @@ impl Lcp {
 
     /// A pair came or went: routes that leave by it are decided again, and a namespace without pairs is heard no longer.
     pub(super) fn pairs_changed(&self, netns: &Option<String>, host_index: u32) {
-        for key in self.keys(netns, |path| path == host_index) {
-            self.decide(netns, key);
-        }
+        self.decide_slowly(netns, self.keys(netns, |path| path == host_index));
         self.tell_observers(netns);
         let any = self.pairs.borrow().values().any(|pair| pair.netns == *netns && pair.host_index != 0);
         self.decide_all_multicast(netns, !any);
@@ -176,9 +229,8 @@ impl Lcp {
             return self.decide_main(netns);
         }
         let all = self.with(netns, |mirror| {
-            mirror.routes = Routes::default();
             mirror.pending.clear();
-            mirror.installed.keys().copied().collect::<Vec<_>>()
+            mirror.routes.forget_all()
         });
         all.into_iter().flatten().for_each(|key| self.decide(netns, key));
         self.forget_all_lookups(netns);
@@ -213,13 +265,13 @@ impl Lcp {
     }
 
     /// The kernel says something of a namespace.
-    pub(crate) fn hear(&self, netns: &Option<String>, told: EventOrigin, event: HostEvent) {
+    pub(super) fn hear(&self, netns: &Option<String>, told: EventOrigin, event: HostEvent) {
         self.with(netns, |mirror| mirror.watch.count(told, &event));
         match event {
             HostEvent::Begin(cause) => {
                 let now = self.now();
                 self.with(netns, |mirror| {
-                    mirror.seen = Some(Seen::default());
+                    mirror.seen = Some(Seen { routes_since: mirror.routes.begin(), ..Seen::default() });
                     mirror.multicast.begin();
                     let moved = std::mem::take(&mut mirror.moved);
                     mirror.settling.extend(moved);
@@ -243,7 +295,7 @@ impl Lcp {
             HostEvent::Neighbor { host_index, address, mac, by_operator } => {
                 self.hear_neighbor(netns, told, (host_index, address), mac, by_operator);
             }
-            HostEvent::Route { route, present } => self.hear_route(netns, told, route, present),
+            HostEvent::Route { .. } => unreachable!("routes are heard in batches"),
             HostEvent::MulticastRoute { route, present } => self.hear_multicast(netns, told, route, present),
         }
     }
@@ -382,50 +434,27 @@ impl Lcp {
         }
     }
 
-    fn hear_route(&self, netns: &Option<String>, told: EventOrigin, route: HostRoute, present: bool) {
-        let (key, metric) = ((route.table, route.prefix), route.metric);
-        if route.table == LOCAL || group(route.prefix.0) {
-            return;
-        }
-        if present && self.comes_by_connection(netns, &route) {
-            return;
-        }
-        let same = self.with(netns, |mirror| {
-            if present {
-                mirror.seen.iter_mut().for_each(|seen| seen.routes.extend([(key, metric)]));
-                // When a next hop or group changes, the kernel may announce every route by it, which names the same number.
-                let known = route.next_hop_id.filter(|id| mirror.next_hops.contains(*id));
-                let learnt = route.learnt();
-                if mirror.watch.is_check(told) {
-                    let subject = Subject::Route(key.0, key.1, Some(metric));
-                    match mirror.routes.get(&key).and_then(|all| all.get(metric)) {
-                        None => mirror.watch.note(subject, Difference::Missing),
-                        Some(known) if !same(known, &route) => mirror.watch.note(subject, Difference::Other),
-                        Some(_) => {}
-                    }
-                }
-                let before = mirror.routes.insert(key, route);
-                return known.is_some()
-                    && before.is_some_and(|b| b.next_hop_id == known && b.learnt() == learnt);
+    /// A route is there or has gone; which prefix is to be decided because of that.
+    pub(super) fn hear_route(
+        &self,
+        netns: &Option<String>,
+        told: EventOrigin,
+        route: HostRoute,
+        present: bool,
+    ) -> Option<Key> {
+        let key = (route.table, route.prefix);
+        let follow = route.table != LOCAL
+            && !group(route.prefix.0)
+            && !(present && self.comes_by_connection(netns, &route));
+        let changed = self.with(netns, |mirror| {
+            mirror.watch.count_route(told);
+            match present {
+                _ if !follow => false,
+                true => mirror.take_route(key, told, route),
+                false => mirror.lose_route(&key, &route),
             }
-            mirror.routes.retain(&key, |old| {
-                // Of an IPv6 route next hops go one by one, but not those that it names by number.
-                match (&route.way, &mut old.way) {
-                    _ if old.metric != metric => true,
-                    _ if route.next_hop_id.is_some() || key.1.0.is_ipv4() => false,
-                    (HostWay::Via(gone), HostWay::Via(paths)) => {
-                        let leads = |path: &shoal_interface::HostPath| (path.host_index, path.next_hop);
-                        paths.retain(|path| gone.iter().all(|g| leads(g) != leads(path)));
-                        !paths.is_empty()
-                    }
-                    _ => false,
-                }
-            });
-            false
         });
-        if same != Some(true) {
-            self.decide(netns, key);
-        }
+        (changed == Some(true)).then_some(key)
     }
 
     /// Takes away what the kernel has not named.
@@ -438,13 +467,13 @@ impl Lcp {
             let neighbors: Vec<_> = mirror.neighbors.difference(&seen.neighbors).copied().collect();
             let next_hops: Vec<_> =
                 mirror.next_hops.ids().filter(|id| !seen.next_hops.contains(id)).collect();
-            let routes = mirror.routes.retain_all(|key, route| seen.routes.contains(&(*key, route.metric)));
             let subjects = (addresses.iter().map(|(on, address)| Subject::Address(*on, *address)))
                 .chain(neighbors.iter().map(|(on, address)| Subject::Neighbor(*on, *address)))
-                .chain(next_hops.iter().map(|id| Subject::NextHop(*id)))
-                .chain(routes.iter().map(|(table, prefix)| Subject::Route(*table, *prefix, None)));
+                .chain(next_hops.iter().map(|id| Subject::NextHop(*id)));
             subjects.for_each(|subject| mirror.watch.note(subject, Difference::Gone));
-            Some((links, addresses, neighbors, next_hops, routes))
+            let routes = Unnamed(mirror.watch.check());
+            let (since, are_few) = (seen.routes_since, mirror.routes.are_few());
+            Some((links, addresses, neighbors, next_hops, (routes, since, are_few)))
         });
         let Some((links, addresses, neighbors, next_hops, routes)) = gone.flatten() else { return };
         for gone in links {
@@ -456,9 +485,8 @@ impl Lcp {
         for gone in neighbors {
             self.hear_neighbor(netns, EventOrigin::Listed, gone, None, false);
         }
-        for key in routes {
-            self.decide(netns, key);
-        }
+        let (unnamed, since, are_few) = routes;
+        self.change_told_before(netns, unnamed, since, are_few);
         for id in next_hops {
             self.hear_next_hop(netns, EventOrigin::Listed, id, None);
         }
@@ -533,7 +561,8 @@ impl Lcp {
         };
         let best = self.ways(netns, &key).into_iter().find_map(usable);
         let id = self.table_in(netns, family, table);
-        let before = self.with(netns, |mirror| mirror.installed.get(&key).copied()).flatten();
+        let installed = |mirror: &mut Mirror| mirror.routes.known(&key).and_then(|known| known.installed);
+        let before = self.with(netns, installed).flatten();
         let stays = before.is_some_and(|before| before.id == id);
         let mut now = None;
         if let Some((learnt, paths)) = &best {
@@ -553,10 +582,7 @@ impl Lcp {
             }
         }
         if now != before {
-            self.with(netns, |mirror| match now {
-                Some(now) => mirror.installed.insert(key, now),
-                None => mirror.installed.remove(&key),
-            });
+            self.with(netns, |mirror| mirror.routes.set_installed(&key, now));
         }
         let Some(before) = before.filter(|before| Some(*before) != now) else { return now.is_some() };
         let taken =
@@ -573,7 +599,7 @@ impl Lcp {
     }
 
     /// A namespace takes a prefix out of a table, where another one may have it, too: that one's is there from now on.
-    fn give_way_to_others(&self, netns: &Option<String>, (table, prefix): Key, gone: Installed) {
+    pub(super) fn give_way_to_others(&self, netns: &Option<String>, (table, prefix): Key, gone: Installed) {
         let others: Vec<(Option<String>, Key)> = {
             let mirrors = self.mirrors.borrow();
             if mirrors.len() < 2 {
@@ -581,7 +607,11 @@ impl Lcp {
             }
             let keys = [(MAIN, prefix), (gone.id, prefix), (table, prefix)];
             let has = |mirror: &Mirror, key: &Key| {
-                mirror.installed.get(key).is_some_and(|there| there.id == gone.id)
+                mirror
+                    .routes
+                    .known(key)
+                    .and_then(|known| known.installed)
+                    .is_some_and(|there| there.id == gone.id)
             };
             let of = |(other, mirror): (&Option<String>, &Mirror)| {
                 let key = keys.iter().find(|key| has(mirror, key))?;

@@ -107,7 +107,7 @@ impl Watch {
         }
     }
 
-    /// Counts the messages.
+    /// Counts the messages, but those about routes.
     pub fn count(&mut self, told: EventOrigin, event: &HostEvent) {
         if told == EventOrigin::Listed {
             if let Some(last) = &mut self.last
@@ -119,13 +119,21 @@ impl Watch {
         }
         let all = &mut self.announced;
         match event {
-            HostEvent::Begin(_) | HostEvent::End => {}
+            HostEvent::Begin(_) | HostEvent::End | HostEvent::Route { .. } => {}
             HostEvent::Link(_) | HostEvent::Gone { .. } => all.links += 1,
             HostEvent::Address { .. } => all.addresses += 1,
             HostEvent::Neighbor { .. } => all.neighbors += 1,
             HostEvent::NextHop { .. } => all.next_hops += 1,
-            HostEvent::Route { .. } => all.routes += 1,
             HostEvent::MulticastRoute { .. } => all.multicast_routes += 1,
+        }
+    }
+
+    /// The same for a route.
+    pub fn count_route(&mut self, told: EventOrigin) {
+        match (told, &mut self.last) {
+            (EventOrigin::Announced, _) => self.announced.routes += 1,
+            (EventOrigin::Listed, Some(last)) => last.entries += 1,
+            (EventOrigin::Listed, None) => {}
         }
     }
 
@@ -140,15 +148,32 @@ impl Watch {
         told == EventOrigin::Listed && self.checks().is_some()
     }
 
+    /// The listing under way, if it must find nothing new.
+    pub fn check(&self) -> Option<Check> {
+        Some(Check { cause: self.checks()?, began: self.last?.began })
+    }
+
     /// A listing that must find nothing new has found something.
     pub fn note(&mut self, subject: Subject, difference: Difference) {
-        let (Some(cause), Some(last)) = (self.checks(), self.last) else { return };
+        self.note_by(self.check(), subject, difference);
+    }
+
+    /// The same of one that may be over.
+    pub fn note_by(&mut self, check: Option<Check>, subject: Subject, difference: Difference) {
+        let Some(Check { cause, began }) = check else { return };
         self.drifted += 1;
         if self.drift.len() == KEPT {
             self.drift.pop_front();
         }
-        self.drift.push_back(Drift { found: last.began, cause, subject, difference });
+        self.drift.push_back(Drift { found: began, cause, subject, difference });
     }
+}
+
+/// A listing that must find nothing new.
+#[derive(Clone, Copy)]
+pub(super) struct Check {
+    cause: ListingCause,
+    began: Time,
 }
 
 /// Whether two routes are the same, in whatever order their next hops stand. Of one that names its next hop by number the
@@ -234,7 +259,7 @@ impl Lcp {
             main: mirror.main,
             announced: mirror.watch.announced,
             prefixes: mirror.routes.prefixes(),
-            installed: mirror.installed.len(),
+            installed: mirror.routes.installed(),
             pending: mirror.pending.len(),
             multicast_routes: mirror.multicast.len(),
             multicast_installed: mirror.multicast.installed(),

@@ -4,10 +4,9 @@
 
 use shoal_fib::Path;
 use shoal_interface::{EventOrigin, HostNextHop, HostRoute};
-use shoal_module::cli::Pace;
 
 use super::netlink::{Difference, Subject};
-use super::routes::Key;
+use super::slices::{Change, Fate};
 use super::*;
 
 /// Numbers that are held for a namespace; the kernel has no bound of its own.
@@ -51,7 +50,7 @@ impl Lcp {
         if changed == Some(true) {
             let groups = self.with(netns, |mirror| mirror.next_hops.groups_of(id).collect::<Vec<_>>());
             let ids: BTreeSet<u32> = groups.into_iter().flatten().chain([id]).collect();
-            self.decide_slowly(netns, self.keys_by(netns, &ids));
+            self.change_routes_by(netns, BTreeSet::new(), ids);
         }
     }
 
@@ -84,47 +83,36 @@ impl Lcp {
             (gone, changed)
         });
         let Some((gone, changed)) = changed else { return };
-        let ids: BTreeSet<u32> = gone.union(&changed).copied().collect();
-        let keys = self.keys_by(netns, &ids);
-        self.with(netns, |mirror| {
-            for key in &keys {
-                mirror.routes.retain(key, |route| route.next_hop_id.is_none_or(|id| !gone.contains(&id)));
-            }
-        });
-        self.decide_slowly(netns, keys);
+        self.change_routes_by(netns, gone, changed);
     }
 
-    /// Prefixes with a route that names one of these numbers.
-    fn keys_by(&self, netns: &Option<String>, ids: &BTreeSet<u32>) -> Vec<Key> {
-        let find = |mirror: &mut mirror::Mirror| {
-            // Most that come and go are named by no route yet or any more.
-            if !ids.iter().any(|id| mirror.routes.any_names(*id)) {
-                return Vec::new();
-            }
-            let named = |route: &HostRoute| route.next_hop_id.is_some_and(|id| ids.contains(&id));
-            let all = mirror.routes.iter().filter(|(_, routes)| routes.iter().any(named));
-            all.map(|(key, _)| *key).collect()
-        };
-        self.with(netns, find).unwrap_or_default()
+    /// Routes that name numbers which are gone go, and those that name numbers with another meaning now are decided again.
+    fn change_routes_by(&self, netns: &Option<String>, gone: BTreeSet<u32>, changed: BTreeSet<u32>) {
+        // Most that come and go are named by no route yet or any more.
+        let any =
+            |mirror: &mut mirror::Mirror| gone.iter().chain(&changed).any(|id| mirror.routes.any_names(*id));
+        if self.with(netns, any) == Some(true) {
+            self.change_routes(netns, Named { gone, changed });
+        }
+    }
+}
+
+/// Routes that name next hops by number.
+struct Named {
+    gone: BTreeSet<u32>,
+    changed: BTreeSet<u32>,
+}
+
+impl Change for Named {
+    fn concerns(&self, _: &mirror::Mirror, route: &HostRoute) -> bool {
+        route.next_hop_id.is_some_and(|id| self.gone.contains(&id) || self.changed.contains(&id))
     }
 
-    /// Decides a few prefixes at once and many in slices, between which others are served.
-    pub(super) fn decide_slowly(&self, netns: &Option<String>, keys: Vec<Key>) {
-        const AT_ONCE: usize = 256;
-        let control = self.control.upgrade();
-        let process = control.as_ref().filter(|_| keys.len() > AT_ONCE);
-        let process =
-            process.and_then(|control| Some((control.processes().ok()?, control.get::<Lcp>().ok()?)));
-        let Some((processes, lcp)) = process else {
-            return keys.into_iter().for_each(|key| self.decide(netns, key));
-        };
-        let netns = netns.clone();
-        processes.spawn_unlisted(async move {
-            let pace = Pace::default();
-            for key in keys {
-                lcp.decide(&netns, key);
-                pace.give_way().await;
-            }
-        });
+    fn change(&self, route: &mut HostRoute) -> Fate {
+        match route.next_hop_id {
+            Some(id) if self.gone.contains(&id) => Fate::Goes,
+            Some(id) if self.changed.contains(&id) => Fate::Changes,
+            _ => Fate::Stays,
+        }
     }
 }

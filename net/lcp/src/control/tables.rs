@@ -138,20 +138,42 @@ impl Lcp {
         &self,
         netns: &Option<String>,
         fib: &Fib,
+        table: (Family, u32),
+    ) -> Result<FibIndex, FibError> {
+        self.hold_for(netns, fib, table, 1)
+    }
+
+    /// A namespace needs a table for so many things more.
+    pub(super) fn hold_for(
+        &self,
+        netns: &Option<String>,
+        fib: &Fib,
         (family, id): (Family, u32),
+        count: usize,
     ) -> Result<FibIndex, FibError> {
         let is_held = self.with(netns, |mirror| mirror.held.contains_key(&(family, id))) == Some(true);
         let index = if is_held { fib.index_of(family, id) } else { fib.hold_table(family, id, HOLDER) }?;
-        self.with(netns, |mirror| *mirror.held.entry((family, id)).or_default() += 1);
+        self.with(netns, |mirror| *mirror.held.entry((family, id)).or_default() += count);
         Ok(index)
     }
 
     /// It needs it once less.
-    pub(super) fn let_go(&self, netns: &Option<String>, fib: &Fib, (family, id): (Family, u32)) {
+    pub(super) fn let_go(&self, netns: &Option<String>, fib: &Fib, table: (Family, u32)) {
+        self.let_go_of(netns, fib, table, 1);
+    }
+
+    /// It needs it for so many things less.
+    pub(super) fn let_go_of(
+        &self,
+        netns: &Option<String>,
+        fib: &Fib,
+        (family, id): (Family, u32),
+        count: usize,
+    ) {
         let last = self.with(netns, |mirror| {
-            let Some(count) = mirror.held.get_mut(&(family, id)) else { return false };
-            *count -= 1;
-            *count == 0 && mirror.held.remove(&(family, id)).is_some()
+            let Some(held) = mirror.held.get_mut(&(family, id)) else { return false };
+            *held = held.saturating_sub(count);
+            *held == 0 && mirror.held.remove(&(family, id)).is_some()
         });
         if last == Some(true)
             && let Ok(index) = fib.index_of(family, id)

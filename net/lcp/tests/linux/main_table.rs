@@ -108,9 +108,9 @@ fn of_two_namespaces_with_a_prefix_in_one_table_the_other_ones_stays() {
     let is = |way, present| HostEvent::Route { route: route(TO4, 1, way), present };
     let path = |a: &str, phy: &Port| [Path::next_hop(a.parse::<IpAddr>().unwrap(), phy.index())];
     hear(&router, [is(by(8, "10.0.0.8"), true)]);
-    hear_one(EventOrigin::Announced, is(by(7, "10.0.0.7"), true));
+    hear_one(vec![(EventOrigin::Announced, is(by(7, "10.0.0.7"), true))]);
     assert!(given(&router, (0, TO4), &path("10.0.0.7", &one)));
-    hear_one(EventOrigin::Announced, is(by(7, "10.0.0.7"), false));
+    hear_one(vec![(EventOrigin::Announced, is(by(7, "10.0.0.7"), false))]);
     assert!(given(&router, (0, TO4), &path("10.0.0.8", &two)));
     hear(&router, [is(by(8, "10.0.0.8"), false)]);
     assert!(!given(&router, (0, TO4), &[]));

@@ -12,7 +12,7 @@ pub(super) fn hear(router: &Router, events: impl IntoIterator<Item = HostEvent>)
 pub(super) fn hear_as(router: &Router, told: EventOrigin, events: impl IntoIterator<Item = HostEvent>) {
     let said = router.get::<FakeHost>();
     let hear = said.1.borrow();
-    events.into_iter().for_each(|event| hear.as_ref().unwrap()(told, event));
+    events.into_iter().for_each(|event| hear.as_ref().unwrap()(vec![(told, event)]));
 }
 
 fn link(up: bool, carrier: bool) -> HostEvent {
@@ -160,6 +160,7 @@ fn many_routes_by_one_next_hop_change_with_it_and_what_is_not_named_again_goes()
     let after = [Path::next_hop("10.0.0.8".parse::<IpAddr>().unwrap(), phy.index())];
     assert!((0..400).all(|n| given(&router, &to(n), &after)));
     hear(&router, [HostEvent::Begin(ListingCause::Start), one(1, "10.0.0.8"), by(3), HostEvent::End]);
+    router.run();
     assert!(given(&router, &to(3), &after) && !given(&router, &to(4), &[]));
     hear(&router, [HostEvent::Begin(ListingCause::Start), HostEvent::End]);
     assert!(!given(&router, &to(3), &[]));
@@ -365,4 +366,109 @@ fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
         ],
     );
     assert_eq!(lcp.drift().len(), 5);
+}
+
+/// What the forwarding table has of prefixes that are told, and what is counted.
+fn what_is_known(Setup { router, phy, .. }: &Setup, prefixes: &[String]) -> Vec<String> {
+    let fib = router.get::<shoal_fib::Fib>();
+    let mut all: Vec<String> = Vec::new();
+    for (prefix, table) in prefixes.iter().flat_map(|prefix| [(prefix, 0), (prefix, 10)]) {
+        let prefix: shoal_wire::IpPrefix = prefix.parse().unwrap();
+        let Ok(index) = fib.index_of(shoal_fib::Family::of(prefix.addr()), table) else { continue };
+        for source in [shoal_fib::Source::LcpRt, shoal_fib::Source::LcpRtDynamic] {
+            for next_hop in ["10.0.0.7", "10.0.0.8", "2001:db8::7", "2001:db8::8"] {
+                let path = shoal_fib::Path::next_hop(next_hop.parse::<IpAddr>().unwrap(), phy.index());
+                if fib.has_paths(index, [prefix], source, &[path]).is_ok() {
+                    all.push(format!("{table} {prefix} {source:?} {next_hop}"));
+                }
+            }
+            if fib.has_paths(index, [prefix], source, &[shoal_fib::Via::Prohibit.into()]).is_ok() {
+                all.push(format!("{table} {prefix} {source:?} prohibit"));
+            }
+        }
+    }
+    let lcp = router.get::<Lcp>();
+    let tables = fib.ids(shoal_fib::Family::Ip4);
+    let info = lcp.followed().remove(0);
+    let counts = (info.announced.routes, info.prefixes, info.installed, info.pending);
+    let mut pending = Vec::new();
+    let mut after = None;
+    while let Some(route) = lcp.next_pending(after.as_ref()) {
+        pending.push(route.key);
+        after = Some((route.netns, route.key));
+    }
+    all.push(format!("{counts:?} {pending:?} {tables:?}"));
+    all
+}
+
+#[test]
+fn what_is_told_together_has_the_same_effect_as_one_after_the_other() {
+    let mut random = Rng::new(Rng::seed(0x5eed_0019));
+    let prefixes: Vec<String> = (0..12)
+        .map(|n| if n % 2 == 0 { format!("198.51.{n}.0/24") } else { format!("2001:db8:{n}::/48") })
+        .collect();
+    for _ in 0..30 {
+        let [one_by_one, together] = [setup(), setup()];
+        let mut waiting = Vec::new();
+        for _ in 0..random.below(120) {
+            let to = &prefixes[random.below(12)];
+            let number = 1 + random.below(3) as u32;
+            let next_hop = match (to.contains(':'), random.below(2)) {
+                (false, 0) => "10.0.0.7",
+                (false, _) => "10.0.0.8",
+                (true, 0) => "2001:db8::7",
+                (true, _) => "2001:db8::8",
+            };
+            let way = match random.below(8) {
+                0 => HostWay::Prohibit,
+                // By an interface that has no image.
+                1 => HostWay::Via(vec![HostPath { host_index: 9, next_hop: None, weight: 1 }]),
+                _ => via(next_hop),
+            };
+            let mut route = route(to, [20, 30][random.below(2)], way);
+            route.table = [254, 10][random.below(2)];
+            route.protocol = [HostRoute::STATIC, 186][random.below(2)];
+            route.next_hop_id = (random.below(4) == 0).then_some(number);
+            let hop = HostPath { host_index: 7, next_hop: Some(next_hop.parse().unwrap()), weight: 1 };
+            waiting.push(match random.below(20) {
+                0 => HostEvent::NextHop { id: number, hop: Some(HostNextHop::One(hop)) },
+                1 => HostEvent::NextHop { id: number, hop: None },
+                2 => HostEvent::Begin(ListingCause::Lost),
+                3 => HostEvent::End,
+                4 => link(random.below(2) == 0, true),
+                n => HostEvent::Route { route, present: n < 15 },
+            });
+            if random.below(10) == 0 {
+                hear(&one_by_one.router, waiting.iter().cloned());
+                let all = waiting.drain(..).map(|event| (EventOrigin::Announced, event)).collect();
+                together.router.get::<FakeHost>().1.borrow().as_ref().unwrap()(all);
+                let [is, was] = [&together, &one_by_one].map(|setup| what_is_known(setup, &prefixes));
+                assert_eq!(is, was);
+            }
+        }
+    }
+}
+
+#[test]
+fn routes_that_are_told_together_need_their_table_until_the_last_one_goes() {
+    let Setup { router, .. } = setup();
+    let fib = router.get::<shoal_fib::Fib>();
+    let all = |present: bool| {
+        let one = |n: u32| {
+            let route = HostRoute { table: 77, ..route(&format!("198.51.{n}.0/24"), 20, via("10.0.0.7")) };
+            (EventOrigin::Announced, HostEvent::Route { route, present })
+        };
+        (0..100).map(one).collect::<Vec<_>>()
+    };
+    let hear_all = |events| router.get::<FakeHost>().1.borrow().as_ref().unwrap()(events);
+    let is_there = || fib.index_of(shoal_fib::Family::Ip4, 77).is_ok();
+    hear_all(all(true));
+    // Said again, they need it no more often.
+    hear_all(all(true));
+    let mut first = all(false);
+    let last = first.split_off(99);
+    hear_all(first);
+    assert!(is_there());
+    hear_all(last);
+    assert!(!is_there());
 }
