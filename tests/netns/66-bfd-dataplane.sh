@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # FRR beside the router, whose bfdd has the router run its BFD sessions: one session to FRR in host a, both families, one to BIRD in
-# host b. They come up, bfdd shows the router's counters, a cut link is seen in 300 ms and bfdd hears of it, and sessions last while all
+# host b. They come up, one of them with echo packets, bfdd shows the router's counters, a cut link is seen in 300 ms and bfdd hears of it, and sessions last while all
 # of FRR is killed and comes back. Neighbours never hear a packet of Linux's.
 . "$(dirname "$0")/lib.sh"
 need ping bird birdc vtysh
@@ -33,6 +33,10 @@ peers() {
 peers frr-l "10.0.1.2 local-address 10.0.1.1 interface e0" "2001:db8:1::2 local-address 2001:db8:1::1 interface e0" \
   "10.0.2.2 local-address 10.0.2.1 interface e1"
 peers frr-a "10.0.1.1 local-address 10.0.1.2 interface eth0" "2001:db8:1::1 local-address 2001:db8:1::2 interface eth0"
+# Host a sends the router's echo packets of the first session back, as bfdd wishes.
+in_a sysctl -qw net.ipv4.ip_forward=1
+sed -i '0,/detect-multiplier 3/s//&\n  echo-mode\n  echo transmit-interval 100/' "$work/frr-l/bfdd.conf"
+sed -i '0,/detect-multiplier 3/s//&\n  echo receive-interval 100/' "$work/frr-a/bfdd.conf"
 frr_options[frr-l/bfdd]="--dplaneaddr ipv4:127.0.0.1:50700"
 cat >"$work/b.conf" <<CONF
 router id 10.0.2.2;
@@ -60,6 +64,9 @@ says 'Up' ask_bird b show bfd sessions || fail "host b: $(ask_bird b show bfd se
 # What bfdd shows was counted by the router.
 counted() { vty frr-l 'show bfd peers counters' | awk '/Control packet input/ && $4 > 10 { n++ } END { exit n != 3 }'; }
 await 20 counted || fail "counters: $(vty frr-l 'show bfd peers counters')"
+
+echoed() { vty frr-l 'show bfd peers counters' | awk '/Echo packet input/ && $4 > 10 { n++ } END { exit n != 1 }'; }
+await 20 echoed || fail "echo packets of one session: $(vty frr-l 'show bfd peers counters'); $(seen)"
 
 # All of FRR is killed and comes back: neighbours notice nothing.
 changes() { vty frr-a 'show bfd peers counters' | awk '/Session down events/ { n += $NF } END { print n + 0 }'; }

@@ -396,7 +396,7 @@ impl Bfd {
         };
         let now = self.now();
         let mut session = Session::new(discr, parameters, auth, fastrand::u32(..), now);
-        session.can_echo = self.can_echo(key);
+        session.can_echo = self.can_echo(key, false);
         let probe = if let Hop::Single(interface) = key.hop {
             Some(self.adjacencies.probe(interface, Link::from(Family::of(key.peer)), key.peer)?)
         } else {
@@ -426,8 +426,8 @@ impl Bfd {
         Ok(index)
     }
 
-    fn can_echo(&self, key: SessionKey) -> bool {
-        key.hop != Hop::Multi && self.echo_address(key.peer).is_some()
+    fn can_echo(&self, key: SessionKey, is_wished: bool) -> bool {
+        key.hop != Hop::Multi && self.echo_address(key, is_wished).is_some()
     }
 
     fn count_sessions(&self) {
@@ -487,10 +487,13 @@ impl Bfd {
             self.interfaces.data(interface)?;
         }
         self.echo_by.set(interface);
-        let all: Vec<(u32, SessionKey)> =
-            self.sessions.borrow().all.iter().map(|(index, entry)| (*index, entry.key)).collect();
-        for (index, key) in all {
-            let can = self.can_echo(key);
+        let all: Vec<(u32, SessionKey, bool)> = {
+            let sessions = self.sessions.borrow();
+            let of = |(index, entry): (&u32, &Entry)| (*index, entry.key, entry.session.echo_wish.is_some());
+            sessions.all.iter().map(of).collect()
+        };
+        for (index, key, is_wished) in all {
+            let can = self.can_echo(key, is_wished);
             self.with(index, |session, now| {
                 session.set_can_echo(can, now);
                 Todo::default()

@@ -3,8 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use shoal_interface::SwIfIndex;
+use shoal_wire::Ip6Prefix;
 
-use crate::control::{Bfd, EchoSource};
+use crate::control::{Bfd, EchoSource, Hop, SessionKey};
 
 impl Bfd {
     /// Addresses from which echo packets can be sent: those next to the interface's own. The other end sends such a packet back
@@ -25,22 +26,36 @@ impl Bfd {
         })
     }
 
-    /// The address from which echo packets to a peer are sent: the one that is shown, or, where that is no host's (10.0.0.0 next to
-    /// 10.0.0.1), the one after it. Packets from an address that is no host's would not be taken when they come back.
-    pub(crate) fn echo_address(&self, peer: IpAddr) -> Option<IpAddr> {
-        let EchoSource { interface, ip4, ip6 } = self.echo_source()?;
-        if !peer.is_ipv4() {
-            let shown = ip6?;
-            let own = self.ip6.addresses(interface).into_iter().find(|own| next_to6(own.addr()) == shown)?;
-            // That of all routers of the network (RFC 4291, 2.6.1).
-            let is_no_host = own.len() < 127 && own.network() == shown;
-            let two = Ipv6Addr::from_bits(own.addr().to_bits() ^ 2);
-            return Some(IpAddr::V6(if is_no_host { two } else { shown }));
+    /// The address from which echo packets of a session are sent: the one that is shown, or, where that is no host's (10.0.0.0 next to
+    /// 10.0.0.1), the one after it. Packets from an address that is no host's would not be taken when they come back. Without an echo
+    /// source a session that is to have the function by itself has the address next to its own one, or, where that is link-local and
+    /// would not be forwarded, to another one of its interface.
+    pub(crate) fn echo_address(&self, key: SessionKey, is_wished: bool) -> Option<IpAddr> {
+        let (interface, near) = match (self.echo_by.get(), key.hop) {
+            (Some(interface), _) => (interface, None),
+            (None, Hop::Single(interface)) if is_wished => (interface, Some(key.local)),
+            _ => return None,
+        };
+        if key.peer.is_ipv4() {
+            let mut all = self.ip4.addresses(interface).into_iter().filter(|own| own.len() < 32);
+            let own = all.find(|own| near.is_none_or(|near| near == IpAddr::V4(own.addr())))?;
+            let shown = next_to4(own.addr());
+            let is_no_host = own.len() < 31 && (own.network() == shown || own.broadcast() == Some(shown));
+            return Some(IpAddr::V4(if is_no_host {
+                Ipv4Addr::from_bits(own.addr().to_bits() ^ 2)
+            } else {
+                shown
+            }));
         }
-        let shown = ip4?;
-        let own = self.ip4.addresses(interface).into_iter().find(|own| next_to4(own.addr()) == shown)?;
-        let is_no_host = own.len() < 31 && (own.network() == shown || own.broadcast() == Some(shown));
-        Some(IpAddr::V4(if is_no_host { Ipv4Addr::from_bits(own.addr().to_bits() ^ 2) } else { shown }))
+        let is_forwarded = |own: &Ip6Prefix| {
+            own.len() < 128 && !own.addr().is_unicast_link_local() && !own.addr().is_multicast()
+        };
+        let all: Vec<Ip6Prefix> = self.ip6.addresses(interface).into_iter().filter(is_forwarded).collect();
+        let own = all.iter().find(|own| near == Some(IpAddr::V6(own.addr()))).or(all.first())?;
+        let shown = next_to6(own.addr());
+        // That of all routers of the network (RFC 4291, 2.6.1).
+        let is_no_host = own.len() < 127 && own.network() == shown;
+        Some(IpAddr::V6(if is_no_host { Ipv6Addr::from_bits(own.addr().to_bits() ^ 2) } else { shown }))
     }
 }
 

@@ -32,7 +32,7 @@ pub use auth::{AuthType, Key};
 pub use control::{Bfd, EchoSource, Hop, SessionInfo, SessionKey};
 pub use error::BfdError;
 pub use packet::{Bits, Control as ControlPacket, Diag, Echo, Invalid, Section, State};
-pub use session::{Auth, Parameters, Poll, Refused, Remote, Session, Todo};
+pub use session::{Auth, EchoWish, Parameters, Poll, Refused, Remote, Session, Todo};
 
 use std::rc::Rc;
 

@@ -125,6 +125,15 @@ pub struct Todo {
 /// The sequence number of the packet that was taken last, if it had one.
 struct Last(Option<u32>);
 
+/// That echo packets are to watch the path of a session, whether the router has an echo source for all sessions or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EchoWish {
+    /// Microseconds between those that are sent, if the other end takes them so often.
+    pub min_tx: u32,
+    /// Microseconds between those that the other end may send.
+    pub min_rx: u32,
+}
+
 /// Why a packet for a session is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
@@ -157,6 +166,8 @@ pub struct Session {
     pub echoing: bool,
     /// Whether there is an address from which echo packets can be sent.
     pub can_echo: bool,
+    /// The echo function's times, if the session is to have it by itself.
+    pub echo_wish: Option<EchoWish>,
     /// It sends nothing until the other end has (RFC 5880, 6.1).
     pub is_passive: bool,
     /// What counts for the detection time until the other end knows of a smaller value.
@@ -190,6 +201,7 @@ impl Session {
             poll: Poll::Idle,
             echoing: false,
             can_echo: false,
+            echo_wish: None,
             is_passive: false,
             effective_min_rx: parameters.required_min_rx,
             effective_min_tx: parameters.desired_min_tx.max(SLOW),
@@ -231,7 +243,8 @@ impl Session {
 
     /// Nanoseconds between echo packets.
     pub fn echo_interval(&self) -> Nanos {
-        Nanos::from(self.remote.min_echo_rx.max(self.parameters.desired_min_tx)) * USEC
+        let own = self.echo_wish.map_or(self.parameters.desired_min_tx, |wish| wish.min_tx);
+        Nanos::from(self.remote.min_echo_rx.max(own)) * USEC
     }
 
     /// Nanoseconds without an echo after which the session is down.
@@ -251,7 +264,7 @@ impl Session {
             your_discr: self.remote.discr,
             desired_min_tx: self.desired_min_tx(),
             required_min_rx: self.required_min_rx(),
-            required_min_echo_rx: 1,
+            required_min_echo_rx: self.echo_wish.map_or(1, |wish| wish.min_rx),
         }
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use shoal_bfd::api::API;
 use shoal_bfd::{
-    Auth, AuthType, Bfd, BfdError, Bits, ControlPacket, Diag, Echo, Hop, Invalid, Key, Parameters, Refused,
-    Section, Session, SessionKey, State,
+    Auth, AuthType, Bfd, BfdError, Bits, ControlPacket, Diag, Echo, EchoWish, Hop, Invalid, Key, Parameters,
+    Refused, Section, Session, SessionKey, State,
 };
 use shoal_fib::{Fib, FibIndex, Path, Source};
 use shoal_module::Running;

@@ -2,6 +2,7 @@
 
 use super::*;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -409,9 +410,42 @@ fn what_is_changed_of_a_session_that_a_worker_has_counts_at_once() {
 
 #[test]
 fn echo_packets_are_sent_and_taken_by_workers() {
+    let addresses = watch_by_echoes(|crowd| {
+        crowd.bed.bfd.set_echo_source(Some(crowd.bed.port.index())).unwrap();
+    });
+    // Next to 10.0.0.1 is no host's address.
+    assert_eq!(addresses, BTreeSet::from([[10, 0, 0, 3]]));
+}
+
+#[test]
+fn sessions_that_wish_for_echo_packets_have_them_without_a_source_for_all() {
+    let wish = EchoWish { min_tx: 40_000, min_rx: 70_000 };
+    let set = |crowd: &Crowd, wish| {
+        for info in crowd.bed.bfd.list() {
+            crowd.bed.bfd.set_echo_wish(info.key, wish).unwrap();
+        }
+    };
+    let addresses = watch_by_echoes(|crowd| {
+        set(crowd, Some(wish));
+        let said = crowd.bed.bfd.list().into_iter().map(|info| info.session.control(0).required_min_echo_rx);
+        assert!(said.eq([70_000; 2]));
+        let none = EchoWish { min_tx: 0, ..wish };
+        let first = crowd.bed.bfd.list()[0].key;
+        assert_eq!(crowd.bed.bfd.set_echo_wish(first, Some(none)), Err(BfdError::Zero("echo-min-tx")));
+        // It is taken back and said again.
+        set(crowd, None);
+        assert!(crowd.bed.bfd.list().iter().all(|info| !info.session.can_echo));
+        set(crowd, Some(wish));
+    });
+    assert_eq!(addresses, BTreeSet::from([[10, 0, 0, 3]]));
+}
+
+/// Has two sessions be watched by echo packets, which end at last; the addresses from which these are sent.
+fn watch_by_echoes(begin: impl Fn(&Crowd)) -> BTreeSet<[u8; 4]> {
     let mut crowd = Crowd::new(2);
+    let mut addresses = BTreeSet::new();
     crowd.bed.router.graph().add_worker(None).unwrap();
-    crowd.bed.bfd.set_echo_source(Some(crowd.bed.port.index())).unwrap();
+    begin(&crowd);
     let willing = |crowd: &mut Crowd, bits: u8| {
         for n in 0..2 {
             let mut frame = crowd.frame(n, State::Up, bits);
@@ -429,6 +463,7 @@ fn echo_packets_are_sent_and_taken_by_workers() {
         crowd.bed.router.advance(Duration::from_millis(25));
         for mut frame in crowd.bed.port.received() {
             if frame[12..14] == [8, 0] && frame[36..38] == 3785u16.to_be_bytes() {
+                addresses.insert(frame[26..30].try_into().unwrap());
                 // As the neighbour's forwarding sends it back.
                 let (to, from) = (crowd.bed.port.mac(), PEER_MAC);
                 frame[..6].copy_from_slice(&to.0);
@@ -448,6 +483,7 @@ fn echo_packets_are_sent_and_taken_by_workers() {
     crowd.bed.router.advance(Duration::from_millis(160));
     assert_eq!(*crowd.bed.events.borrow(), [State::Down; 2]);
     assert!(crowd.bed.bfd.list().iter().all(|info| info.session.diag == Diag::ECHO_FAILED));
+    addresses
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use shoal_bfd::{Bfd, Hop, Parameters, Session, SessionKey, State};
+use shoal_bfd::{Bfd, EchoWish, Hop, Parameters, Session, SessionKey, State};
 use shoal_graph::clock::Time;
 use shoal_graph::counter::Simple;
 use shoal_graph::process::{Sender, channel};
@@ -364,6 +364,11 @@ impl Dataplane {
         };
         if is_own {
             self.bfd.set_passive(key, request.is_passive);
+            let echo = request.echo.map(|(min_tx, min_rx)| EchoWish { min_tx, min_rx });
+            if let Err(error) = self.bfd.set_echo_wish(key, echo) {
+                Counts::one(&self.counts.refused);
+                tracing::warn!("bfd-dataplane: no echo packets to {}: {error}", request.peer);
+            }
             if request.is_multi_hop {
                 self.bfd.set_least_ttl(key, request.least_ttl);
             }

@@ -19,6 +19,7 @@ const REQUEST_COUNTERS: u16 = 5;
 const COUNTERS: u16 = 6;
 
 const MULTI_HOP: u32 = 1;
+const ECHO: u32 = 1 << 3;
 const IPV6: u32 = 1 << 4;
 const PASSIVE: u32 = 1 << 5;
 const SHUTDOWN: u32 = 1 << 6;
@@ -104,6 +105,8 @@ pub struct Request {
     pub min_tx: u32,
     /// Microseconds between packets that it can receive.
     pub min_rx: u32,
+    /// Microseconds between echo packets that it would like to send and can receive, if it is to have the echo function.
+    pub echo: Option<(u32, u32)>,
     /// How long it is to wait before it begins.
     pub hold: Duration,
     /// How many packets may be lost.
@@ -173,6 +176,7 @@ impl Request {
             peer,
             min_tx: word(bytes, 40)?,
             min_rx: word(bytes, 44)?,
+            echo: Some((word(bytes, 48)?, word(bytes, 52)?)).filter(|_| flags & ECHO != 0),
             hold: Duration::from_millis(word(bytes, 56)?.into()),
             detect_mult: *bytes.get(61)?,
             interface: String::from_utf8_lossy(name).into_owned(),
@@ -281,5 +285,19 @@ mod tests {
         assert_eq!(Message::read(ADD, &bytes), Message::Malformed);
         bytes[39] = 1;
         assert!(matches!(Message::read(ADD, &bytes), Message::Add(Request { discr: 1, local: None, .. })));
+    }
+
+    #[test]
+    fn times_of_echo_packets_count_if_there_are_to_be_some() {
+        let mut bytes = [0; SESSION];
+        (bytes[20], bytes[39]) = (10, 1);
+        bytes[48..56].copy_from_slice(&[0, 0, 0xea, 0x60, 0, 1, 0x11, 0x70]);
+        let echo = |bytes: &[u8]| match Message::read(ADD, bytes) {
+            Message::Add(request) => request.echo,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(echo(&bytes), None);
+        bytes[3] = 1 << 3;
+        assert_eq!(echo(&bytes), Some((60_000, 70_000)));
     }
 }

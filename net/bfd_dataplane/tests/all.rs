@@ -15,6 +15,7 @@ use shoal_testkit::{Router, STACK};
 const ADD: u16 = 2;
 const DELETE: u16 = 3;
 const MULTI_HOP: u32 = 1;
+const ECHO: u32 = 1 << 3;
 const PASSIVE: u32 = 1 << 5;
 const SHUTDOWN: u32 = 1 << 6;
 
@@ -175,6 +176,23 @@ fn passive_sessions_and_the_lowest_ttl_are_as_bfdd_says() {
     assert_eq!(asks(&mut bed, 0, 200), (false, 200));
     assert!(sent(&mut bed));
     assert_eq!(asks(&mut bed, PASSIVE, 1), (true, 1));
+}
+
+#[test]
+fn echo_packets_are_as_bfdd_says_but_not_over_several_hops() {
+    let mut bed = bed();
+    let mut bfdd = bed.connect();
+    let mut asks = |bed: &mut Bed, flags: u32, times: [u32; 2]| {
+        let mut message = session(ADD, 3, MULTI_HOP | flags, "10.9.0.2", "");
+        for (n, time) in times.into_iter().enumerate() {
+            message[8 + 48 + 4 * n..][..4].copy_from_slice(&time.to_be_bytes());
+        }
+        bed.send(&mut bfdd, &message);
+        bed.bfd.info(key("10.9.0.2")).unwrap().session.echo_wish
+    };
+    assert_eq!(asks(&mut bed, ECHO, [60_000, 70_000]), None);
+    assert_eq!(asks(&mut bed, ECHO, [0, 70_000]), None);
+    assert_eq!(bed.router.counter("/bfd/dataplane/refused"), 1);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What an operator or a daemon changes of a session.
 
-use super::{Bfd, SessionKey};
+use super::{Bfd, Hop, SessionKey};
 use crate::error::BfdError;
-use crate::session::{Parameters, Todo};
+use crate::session::{EchoWish, Parameters, Todo};
 
 impl Bfd {
     /// Gives a session other parameters.
@@ -37,6 +37,35 @@ impl Bfd {
                 Todo::default()
             });
         }
+    }
+
+    /// Has echo packets watch the path of a session (RFC 5880, 6.4), or only where the router has an echo source. One that is not there, or
+    /// whose other end is several hops away, is passed over.
+    ///
+    /// # Errors
+    /// A time between packets that are sent is 0.
+    pub fn set_echo_wish(&self, key: SessionKey, wish: Option<EchoWish>) -> Result<(), BfdError> {
+        if wish.is_some_and(|wish| wish.min_tx == 0) {
+            return Err(BfdError::Zero("echo-min-tx"));
+        }
+        let Ok(index) = self.index_of(key) else { return Ok(()) };
+        let wish = wish.filter(|_| key.hop != Hop::Multi);
+        let can = self.can_echo(key, wish.is_some());
+        let is_new = self.info(key).is_some_and(|info| info.session.echo_wish != wish);
+        if !is_new {
+            return Ok(());
+        }
+        self.with(index, |session, now| {
+            session.echo_wish = wish;
+            session.set_can_echo(can, now);
+            Todo::default()
+        });
+        if let Some(entry) = self.sessions.borrow_mut().all.get_mut(&index) {
+            // The plan of before has other times.
+            entry.take_back(0);
+        }
+        self.settle(index);
+        Ok(())
     }
 
     /// Has packets of a session with a lower TTL be dropped and counted: they have passed too many routers. One that is not there is

@@ -190,7 +190,7 @@ impl Bfd {
         let bytes = session.control(0).write(auth);
         let control = Template::new(&self.control_datagram(key, session.discr), &bytes).ok()?;
         let echo = if session.echoing {
-            let source = self.echo_address(key.peer)?;
+            let source = self.echo_address(key, session.echo_wish.is_some())?;
             Some(Template::new(&self.echo_datagram(key, session.discr, source), &[0; ECHO_LEN]).ok()?)
         } else {
             None
@@ -249,7 +249,9 @@ impl Bfd {
             if is_late && is_on_time && entry.late == seen {
                 late.push(*index);
             } else if session.echoing
-                && self.echo_address(entry.key.peer).is_some_and(|from| !entry.shared.echoes_from(from))
+                && self
+                    .echo_address(entry.key, session.echo_wish.is_some())
+                    .is_some_and(|from| !entry.shared.echoes_from(from))
             {
                 moved.push(*index);
             }

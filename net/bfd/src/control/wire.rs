@@ -70,11 +70,9 @@ impl Bfd {
     }
 
     pub(super) fn send_echo(&self, index: u32, expires: Nanos) {
-        let Some((key, discr)) = self.sessions.borrow().all.get(&index).map(|e| (e.key, e.session.discr))
-        else {
-            return;
-        };
-        let Some(source) = self.echo_address(key.peer) else { return };
+        let of = |entry: &super::Entry| (entry.key, entry.session.discr, entry.session.echo_wish.is_some());
+        let Some((key, discr, is_wished)) = self.sessions.borrow().all.get(&index).map(of) else { return };
+        let Some(source) = self.echo_address(key, is_wished) else { return };
         let bytes = Echo { discr, expires }.write(&self.secret);
         let datagram = self.echo_datagram(key, discr, source);
         let Some(probe) = self.sessions.borrow().all.get(&index).and_then(|entry| entry.probe) else {
