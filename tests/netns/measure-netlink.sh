@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# How fast the router follows routes of Linux: `ip -batch` gives the kernel a table in a namespace of images, replaces all of it, and takes it
-# away. Prints, of each phase, how long the kernel needed, how much later the router had all, the processor time of the router's main
+# How fast the router follows routes of Linux: the kernel gets a table in a namespace of images as fast as it takes it, gets another next hop for
+# all of it, and loses it. Prints, of each phase, how long the kernel needed, how much later the router had all, the processor time of the router's main
 # thread for each route, and what happened meanwhile: how late a client of the binary API was answered at worst, how many packets between two
 # hosts were lost, and how often announcements were lost (`listings: lost`).
 #
 #   scripts/in-namespace.sh tests/netns/measure-netlink.sh
 #   ROUTES=1000000 WORKERS=1 scripts/in-namespace.sh tests/netns/measure-netlink.sh
 #
-# A table is given to the kernel by BATCHES programs at once. The client needs vpp_papi (scripts/papi.sh makes target/papi). Nothing is judged.
-: "${ROUTES:=1000000}" "${WORKERS:=0}" "${BATCHES:=1}" "${CTL_TIMEOUT:=300}"
+# ROUTES is 14 million at most. The client needs vpp_papi (scripts/papi.sh makes target/papi). Nothing is judged.
+: "${ROUTES:=1000000}" "${WORKERS:=0}" "${CTL_TIMEOUT:=300}"
 . "$(dirname "$0")/lib.sh"
 need python3 ping
 begin
@@ -19,15 +19,32 @@ for port in va:e0:1 vb:e1:2; do
   expect "lcp create" ctl lcp create "host-$cable" host-if "$image" netns "$L"
   expect "address" ip -n "$L" addr add "10.0.$net.1/24" dev "$image"
 done
-python3 - "$ROUTES" "$BATCHES" "$work" <<'PYTHON'
-import sys
-routes, batches, work = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-for phase, words, end in (("add", "route add", "via 10.0.1.2 dev e0"), ("replace", "route replace", "via 10.0.2.2 dev e1"), ("del", "route del", "")):
-    files = [open(f"{work}/{phase}.{n}", "w") for n in range(batches)]
-    for n in range(routes):
-        # In no order, as a daemon tells them.
-        at = n * 0x9e3779b1 % (1 << 24) if routes <= 1 << 23 else n
-        print(f"{words} {20 + (at >> 18) % 64}.{at >> 10 & 255}.{at >> 2 & 255}.{(at & 3) << 6}/26 {end} proto 186 metric 20", file=files[n % batches])
+cat >"$work/give.py" <<'PYTHON'
+# Gives the kernel all routes of a phase as fast as it takes them, many with one system call and without waiting for answers.
+import random, socket, struct, sys
+phase, routes = sys.argv[1], int(sys.argv[2])
+NEW, DELETE, REQUEST, REPLACE, CREATE = 24, 25, 1, 0x100, 0x400
+gateway, image = {"add": ("10.0.1.2", "e0"), "replace": ("10.0.2.2", "e1"), "del": ("10.0.2.2", "e1")}[phase]
+kind, flags = (DELETE, REQUEST) if phase == "del" else (NEW, REQUEST | CREATE | (REPLACE if phase == "replace" else 0))
+rest = struct.pack("=HHI", 8, 6, 20)
+if phase != "del":
+    rest += struct.pack("=HHI", 8, 4, socket.if_nametoindex(image)) + struct.pack("=HH", 8, 5) + socket.inet_aton(gateway)
+head = struct.pack("=IHHII", 16 + 12 + 8 + len(rest), kind, flags, 0, 0) + struct.pack("=BBBBBBBBI", 2, 28, 0, 0, 254, 186, 0, 1, 0)
+head += struct.pack("=HH", 8, 1)
+order = list(range(routes))
+# In no order, as a daemon tells them.
+random.Random(1).shuffle(order)
+messages = [head + struct.pack("!I", (20 << 24) + (n << 4)) + rest for n in order]
+some = [order[at * (routes - 1) // 7] for at in range(8)]
+open(sys.argv[3], "w").write(" ".join(socket.inet_ntoa(struct.pack("!I", (20 << 24) + (n << 4))) + "/28" for n in some))
+chunks = [b"".join(messages[at:at + 200]) for at in range(0, routes, 200)]
+kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+kernel.bind((0, 0))
+print("ready", flush=True)
+sys.stdin.readline()
+for chunk in chunks:
+    kernel.send(chunk)
+print("done", flush=True)
 PYTHON
 papi=
 if [ -x "$root/target/papi/bin/python" ]; then
@@ -67,29 +84,28 @@ has() { [ "$(followed)" -eq "$1" ]; }
 now() { date +%s%N; }
 lost() { ctl show lcp netlink | sed -n 's/.*listings:.* lost \([0-9]*\).*/\1/p'; }
 phase() {
-  local name=$1 want=$2 begun cpu kernel batches=() n lost_before
+  local name=$1 want=$2 begun cpu kernel lost_before said
+  coproc GIVE { ip netns exec "$L" python3 "$work/give.py" "$name" "$ROUTES" "$work/some"; }
+  read -r said <&"${GIVE[0]}" || fail "no routes can be given to the kernel"
   lost_before=$(lost)
   PATIENCE=100000 in_a ping -i 0.002 10.0.2.2 >"$work/ping" 2>&1 &
   worst >/dev/null
   cpu=$(spent) begun=$(now)
-  for n in $(seq 0 $((BATCHES - 1))); do
-    ip netns exec "$L" ip -batch "$work/$name.$n" >"$work/batch.$n" 2>&1 &
-    batches+=($!)
-  done
-  wait "${batches[@]}"
+  echo go >&"${GIVE[1]}"
+  read -r said <&"${GIVE[0]}" || fail "the kernel has not taken all routes"
   kernel=$(now)
-  if [ "$name" = replace ]; then
-    last=$(tail -n 1 "$work/replace.0" | cut -d' ' -f3)
-    await 120 says host-vb ctl show ip fib "$last"
-  else
-    await 120 has "$want"
-  fi
-  printf '%-8s %d routes: kernel %d ms, router %d ms later, %s us of the main thread for each, %s announcements lost; API at worst %s; ' \
+  if [ "$name" = replace ]; then await 120 replaced; else await 120 has "$want"; fi
+  printf '%-8s %d routes: kernel %d ms, router %d ms later, %s us of the main thread for each, %s times announcements were lost; API at worst %s; ' \
     "$name" "$ROUTES" $(((kernel - begun) / 1000000)) $((($(now) - kernel) / 1000000)) \
     "$(awk -v t=$(($(spent) - cpu)) -v n="$ROUTES" 'BEGIN { printf "%.2f", t * 10000 / n }')" \
     "$(($(lost) - lost_before))" "$(worst)"
   interrupt "$A" ping
   awk '/ packets transmitted/ { print "ping " $1 - $4 " of " $1 " lost" }' "$work/ping"
+}
+# Some routes, the one that is given last among them, lead to the other image.
+replaced() {
+  local prefix
+  for prefix in $(cat "$work/some"); do says host-vb ctl show ip fib "$prefix" || return 1; done
 }
 phase add "$ROUTES"
 phase replace "$ROUTES"

@@ -29,6 +29,11 @@ pub const MULTICAST_ROUTES: [(u8, &str); 2] =
 /// million routes within seconds.
 const ROOM: usize = 128 << 20;
 
+/// Announcements that are kept here at most: a table of the Internet's size. In the kernel each takes about a kilobyte of the room.
+const AHEAD: usize = 1 << 20;
+/// Reads beside those that are needed, each time that some are asked for: what waits in the kernel becomes less faster than it is handled.
+const READS: usize = 8;
+
 /// What comes out of a subscription.
 #[derive(Debug)]
 pub enum Announcement {
@@ -122,6 +127,28 @@ impl Announcements {
         netlink::send_bytes(&self.socket, &question, "rtnetlink dump")
     }
 
+    /// Takes announcements out of the kernel before their turn, so that it has room for those that come.
+    ///
+    /// # Errors
+    /// The kernel's announcements cannot be read.
+    pub fn read_ahead(&mut self) -> Result<(), Error> {
+        for _ in 0..READS {
+            if self.ready.len() >= AHEAD {
+                break;
+            }
+            match self.read() {
+                Ok(()) => {}
+                Err(e) if e.errno() == Some(libc::EAGAIN) => break,
+                Err(e) => return Err(e),
+            }
+        }
+        // What a full table has taken is given back.
+        if self.ready.len() < READS && self.ready.capacity() > AHEAD / 64 {
+            self.ready.shrink_to_fit();
+        }
+        Ok(())
+    }
+
     /// The next announcement, or `None` when there is none yet. Never blocks.
     ///
     /// # Errors
@@ -153,7 +180,7 @@ impl Announcements {
         let told = told(message);
         match quickly(message) {
             Some(Quick::Route(route, present)) => {
-                self.ready.push_back(Announcement::Route(told, route, present))
+                self.ready.push_back(Announcement::Route(told, route, present));
             }
             Some(Quick::NextHop(id, hop)) => self.ready.push_back(Announcement::NextHop(told, id, hop)),
             Some(Quick::Nothing) => {}

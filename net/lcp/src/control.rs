@@ -38,6 +38,7 @@ mod mirror;
 mod multicast;
 mod netlink;
 mod next_hops;
+mod route_events;
 mod routes;
 mod settings;
 mod slices;

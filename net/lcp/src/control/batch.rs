@@ -142,10 +142,14 @@ impl Lcp {
                     None => self.withdraw_run(netns, &fib, run),
                 };
                 if !done {
-                    run.prefixes.iter().for_each(|(key, ..)| self.decide(netns, *key));
+                    for (key, ..) in &run.prefixes {
+                        self.decide(netns, *key);
+                    }
                 }
             }
-            alone.into_iter().for_each(|key| self.decide(netns, key));
+            for key in alone {
+                self.decide(netns, key);
+            }
         }
         keys.clear();
         *changed = keys;

@@ -16,11 +16,11 @@ use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_wire::{IpPrefix, MacAddress};
 
 use super::multicast::MulticastRoutes;
-use super::netlink::{Check, Difference, Subject, Watch, same};
+use super::netlink::{Check, Difference, Subject, Watch};
 use super::next_hops::resilient;
-use super::routes::{Before, Installed, Key, Routes};
+use super::routes::{Installed, Key, Routes};
 use super::slices::{Change, Fate};
-use super::tables::{Held, LOCAL, MAIN};
+use super::tables::{Held, MAIN};
 use super::*;
 
 /// What has been named since the kernel began to tell all that there is.
@@ -88,46 +88,6 @@ impl Mirror {
     }
 }
 
-impl Mirror {
-    /// Takes a route that is told; whether its prefix is to be decided.
-    fn take_route(&mut self, key: Key, told: EventOrigin, route: HostRoute) -> bool {
-        // When a next hop or group changes, the kernel may announce every route by it, which names the same number.
-        let known = route.next_hop_id.filter(|id| self.next_hops.contains(*id));
-        let learnt = route.learnt();
-        if self.watch.is_check(told) {
-            let subject = Subject::Route(key.0, key.1, Some(route.metric));
-            match self.routes.get(&key).and_then(|all| all.get(route.metric)) {
-                None => self.watch.note(subject, Difference::Missing),
-                Some(known) if !same(known, &route) => self.watch.note(subject, Difference::Other),
-                Some(_) => {}
-            }
-        }
-        match self.routes.insert(key, route) {
-            Before::Same => false,
-            Before::Other(b) => known.is_none() || b.next_hop_id != known || b.learnt() != learnt,
-            Before::None => true,
-        }
-    }
-
-    /// A route has gone; whether its prefix is to be decided.
-    fn lose_route(&mut self, key: &Key, route: &HostRoute) -> bool {
-        self.routes.retain(key, |old| {
-            // Of an IPv6 route next hops go one by one, but not those that it names by number.
-            match (&route.way, &mut old.way) {
-                _ if old.metric != route.metric => true,
-                _ if route.next_hop_id.is_some() || key.1.0.is_ipv4() => false,
-                (HostWay::Via(gone), HostWay::Via(paths)) => {
-                    let leads = |path: &shoal_interface::HostPath| (path.host_index, path.next_hop);
-                    paths.retain(|path| gone.iter().all(|g| leads(g) != leads(path)));
-                    !paths.is_empty()
-                }
-                _ => false,
-            }
-        });
-        true
-    }
-}
-
 /// Routes that a listing has not named go; which check has found that.
 struct Unnamed(Option<Check>);
 
@@ -145,7 +105,7 @@ impl Change for Unnamed {
     }
 }
 
-fn group(address: IpAddr) -> bool {
+pub(super) fn group(address: IpAddr) -> bool {
     address.is_multicast() || matches!(address, IpAddr::V6(a) if a.is_unicast_link_local())
 }
 
@@ -432,29 +392,6 @@ impl Lcp {
         if mac.is_some() {
             self.warn(phy, "neighbour of its image", done.map_err(|e| e.to_string()));
         }
-    }
-
-    /// A route is there or has gone; which prefix is to be decided because of that.
-    pub(super) fn hear_route(
-        &self,
-        netns: &Option<String>,
-        told: EventOrigin,
-        route: HostRoute,
-        present: bool,
-    ) -> Option<Key> {
-        let key = (route.table, route.prefix);
-        let follow = route.table != LOCAL
-            && !group(route.prefix.0)
-            && !(present && self.comes_by_connection(netns, &route));
-        let changed = self.with(netns, |mirror| {
-            mirror.watch.count_route(told);
-            match present {
-                _ if !follow => false,
-                true => mirror.take_route(key, told, route),
-                false => mirror.lose_route(&key, &route),
-            }
-        });
-        (changed == Some(true)).then_some(key)
     }
 
     /// Takes away what the kernel has not named.

@@ -28,7 +28,7 @@ pub(super) enum Fate {
     Goes,
 }
 
-/// Decides what becomes of routes, which may be changed; and is told of the prefixes of those that go.
+/// Decides what becomes of routes, which may be changed; and learns the prefixes of those that go.
 pub(super) trait Change: 'static {
     /// Whether a route may be concerned: most are not, and need no more than this.
     fn concerns(&self, mirror: &Mirror, route: &HostRoute) -> bool;

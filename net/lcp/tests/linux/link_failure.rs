@@ -77,7 +77,9 @@ fn bed() -> Bed {
     }
     hear(&router, events);
     router.advance(Duration::from_secs(10));
-    uplinks.iter().for_each(|port| drop(port.received()));
+    for port in &uplinks {
+        drop(port.received());
+    }
     Bed { router, from, uplinks }
 }
 
@@ -110,11 +112,12 @@ fn packets_avoid_a_link_that_is_down_before_linux_says_anything() {
             assert!(first > 0 && second > 0 && first + second == all, "{to}: {first} {second}");
         }
         let failed = bed.uplinks[0].index();
-        let set = |up| match by_operator {
-            true => bed.router.interfaces().set_admin(failed, up).unwrap(),
-            false => bed.router.interfaces().set_link(failed, up).unwrap(),
-        };
-        set(false);
+        let interfaces = bed.router.interfaces();
+        if by_operator {
+            interfaces.set_admin(failed, false).unwrap();
+        } else {
+            interfaces.set_link(failed, false).unwrap();
+        }
         for to in BY_GROUP.into_iter().chain(BY_PATHS) {
             assert_eq!(leave(&mut bed, to), [0, all], "{to}");
         }
