@@ -10,7 +10,7 @@ use shoal_flow::{FlowTable, Ip4Flow, Settings, TableError, TableId, Tick, Timeou
 use shoal_nat44::ports::has_ports;
 
 use crate::session_direction::Marks;
-use crate::sessions::Session;
+use crate::sessions::{Session, Sessions};
 use crate::tcp::OTHER;
 
 /// Entries of a session at most: its host's port, the outside port, the remote host.
@@ -233,5 +233,37 @@ fn sub(table: &mut FlowTable<Ip4Flow, Bound>, key: Ip4Flow) {
     });
     if last {
         table.remove(handle);
+    }
+}
+
+impl Sessions {
+    /// Mappings of these addresses do not depend on the remote host, from now on. Sessions that are there stay, but those whose outside
+    /// port another host has too, or whose host's port has another one; tells how many ended.
+    ///
+    /// # Errors
+    /// There is no memory; then no address has independent mappings.
+    pub fn set_independent(
+        &mut self,
+        addresses: &IndependentAddresses,
+        sessions: u32,
+    ) -> Result<usize, TableError> {
+        let mut bindings = Bindings::default();
+        if self.table().is_some() {
+            bindings.set_addresses(addresses, sessions)?;
+        }
+        let mut over = Vec::new();
+        self.each(Tick(0), |record| {
+            if !bindings.hold(&record.session) {
+                over.push(record.session.inside_key());
+            }
+            true
+        });
+        self.bindings = bindings;
+        Ok(over.iter().filter(|key| self.end(**key)).count())
+    }
+
+    /// Outside ports that are one host's alone.
+    pub fn bindings(&self) -> &Bindings {
+        &self.bindings
     }
 }

@@ -11,7 +11,7 @@ use shoal_nat::{Random, Tuple};
 use shoal_nat_state::sync::Tap;
 
 use crate::affinity::Affinity;
-use crate::bindings::{Bindings, IndependentAddresses};
+use crate::bindings::Bindings;
 use crate::config::{Config, Timeouts, ticks_of};
 use crate::session_direction::{Marks, SessionDirection};
 use crate::tcp::{ESTABLISHED, FOLLOWS, ICMP_TIMEOUT, OTHER, State, TRANSITORY, UDP_TIMEOUT};
@@ -115,7 +115,7 @@ pub struct Record {
 pub struct Sessions {
     table: Option<Table>,
     /// Outside ports that are one host's alone.
-    bindings: Bindings,
+    pub(crate) bindings: Bindings,
     /// Sessions of each inside table.
     by_table: HashMap<u32, u32>,
     /// Where the search for room goes on.
@@ -168,36 +168,6 @@ impl Sessions {
         }
         self.table = Some(FlowTable::new(settings, tick(now))?);
         self.bindings.set_addresses(&config.independent, config.sessions)
-    }
-
-    /// Mappings of these addresses do not depend on the remote host, from now on. Sessions that are there stay, but those whose outside
-    /// port another host has too, or whose host's port has another one; tells how many ended.
-    ///
-    /// # Errors
-    /// There is no memory; then no address has independent mappings.
-    pub fn set_independent(
-        &mut self,
-        addresses: &IndependentAddresses,
-        sessions: u32,
-    ) -> Result<usize, TableError> {
-        let mut bindings = Bindings::default();
-        if self.table.is_some() {
-            bindings.set_addresses(addresses, sessions)?;
-        }
-        let mut over = Vec::new();
-        self.each(Tick(0), |record| {
-            if !bindings.hold(&record.session) {
-                over.push(record.session.inside_key());
-            }
-            true
-        });
-        self.bindings = bindings;
-        Ok(over.iter().filter(|key| self.end(**key)).count())
-    }
-
-    /// Outside ports that are one host's alone.
-    pub fn bindings(&self) -> &Bindings {
-        &self.bindings
     }
 
     /// All sessions end.
