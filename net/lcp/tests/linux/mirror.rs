@@ -472,3 +472,44 @@ fn routes_that_are_told_together_need_their_table_until_the_last_one_goes() {
     hear_all(last);
     assert!(!is_there());
 }
+
+#[test]
+fn what_becomes_of_very_many_routes_takes_its_time_and_leaves_what_is_told_meanwhile() {
+    const MANY: u32 = 5000;
+    let Setup { mut router, .. } = setup();
+    let to = |n: u32| format!("20.{}.{}.0/24", n / 256, n % 256);
+    let is = |n: u32, id: Option<u32>| {
+        let route = HostRoute { next_hop_id: id, ..route(&to(n), 20, via("10.0.0.7")) };
+        HostEvent::Route { route, present: true }
+    };
+    let installed = |router: &Router| router.get::<Lcp>().followed().remove(0).installed;
+    let hop = HostPath { host_index: 7, next_hop: Some("10.0.0.7".parse().unwrap()), weight: 1 };
+    let one = || HostEvent::NextHop { id: 1, hop: Some(HostNextHop::One(hop)) };
+    let all = |id| (0..MANY).map(move |n| is(n, id));
+    // The image goes down, and half of the routes are told again at once.
+    hear(&router, all(None));
+    assert_eq!(installed(&router), 5000);
+    hear(&router, [link(false, true), link(true, true)]);
+    assert!(installed(&router) > 2500, "it is not done at once");
+    hear(&router, (0..MANY / 2).map(|n| is(n, None)));
+    router.run();
+    assert_eq!(installed(&router), 2500);
+    // The same of routes that name a next hop.
+    hear(&router, [one()]);
+    hear(&router, all(Some(1)));
+    assert_eq!(installed(&router), 5000);
+    hear(&router, [HostEvent::NextHop { id: 1, hop: None }, one()]);
+    hear(&router, (0..MANY / 4).map(|n| is(n, Some(1))));
+    router.run();
+    assert_eq!(installed(&router), 1250);
+    // What a listing names stays, and what is told between its end and the work on it.
+    hear(&router, all(None));
+    router.run();
+    let named = (0..1000).map(|n| is(n, None));
+    let begin = [HostEvent::Begin(ListingCause::Lost), link(true, true)];
+    hear(&router, begin.into_iter().chain(named).chain([HostEvent::End]));
+    hear(&router, (4000..MANY).map(|n| is(n, None)));
+    router.run();
+    assert_eq!(installed(&router), 2000);
+    assert_eq!(router.get::<Lcp>().followed()[0].drifted, 3000 + 1);
+}
