@@ -112,26 +112,40 @@ fn route(body: &[u8]) -> Option<FpmMessage> {
         (Some(way), _) => Some(RouteExit::Direct(way)),
         (None, _) if !view.is_unicast() => None,
         (None, Some(id)) => Some(RouteExit::Id(id)),
-        (None, None) => paths(&view)?.map(|paths| RouteExit::Direct(HostWay::Via(paths))),
+        (None, None) => match paths(&view) {
+            Ok(paths) => Some(RouteExit::Direct(HostWay::Via(paths))),
+            Err(NoPaths::OtherKind) => None,
+            Err(NoPaths::Malformed) => return None,
+        },
     };
     let (to, len) = view.prefix;
     let prefix = IpPrefix::new(to, len).ok()?.normalized();
     Some(FpmMessage::Route(Route { table: view.table, prefix, protocol: view.protocol, way }))
 }
 
-/// The next hops of a route; none if one of them is of a kind that there is not here, nothing if the message contradicts itself.
-fn paths(view: &RouteView<'_>) -> Option<Option<Vec<HostPath>>> {
-    let Some(hops) = view.hops() else { return Some(view.single.path(1).map(|path| vec![path])) };
+/// Why a route has no next hops.
+enum NoPaths {
+    /// One of them is of a kind that there is not here.
+    OtherKind,
+    /// The message contradicts itself.
+    Malformed,
+}
+
+/// The next hops of a route.
+fn paths(view: &RouteView<'_>) -> Result<Vec<HostPath>, NoPaths> {
+    let Some(hops) = view.hops() else {
+        return view.single.path(1).map(|path| vec![path]).ok_or(NoPaths::OtherKind);
+    };
     let (mut all, mut unknown) = (Vec::new(), false);
     for hop in hops {
-        let hop = hop?;
+        let hop = hop.ok_or(NoPaths::Malformed)?;
         match hop.single.path(hop.weight) {
             _ if hop.is_dead => {}
             Some(path) => all.push(path),
             None => unknown = true,
         }
     }
-    Some((!unknown).then_some(all))
+    if unknown { Err(NoPaths::OtherKind) } else { Ok(all) }
 }
 
 /// A message that tells zebra what became of the route of another message: the same bytes, with that flag.
