@@ -76,6 +76,18 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
         searches.chunks_mut(TOGETHER).for_each(|some| self.seek_some(some));
     }
 
+    /// The same of one.
+    #[inline(always)]
+    pub fn seek_one(&self, search: &mut Search<K>) {
+        let Some(bucket) = self.index.bucket(search.bucket as usize) else { return };
+        if !self.seek_in(bucket, search)
+            && bucket.away() > 0
+            && let Some(bucket) = self.index.bucket(self.index.second(search.hash))
+        {
+            self.seek_in(bucket, search);
+        }
+    }
+
     #[inline(always)]
     fn seek_some(&self, searches: &mut [Search<K>]) {
         let (mut open, mut bit) = (0_u32, 1);

@@ -34,6 +34,6 @@ pub fn find<'t, K: FlowKey, V: Copy>(
 #[inline(never)]
 fn find_alone<K: FlowKey, V: Copy>(table: &mut FlowTable<K, V>, key: K) -> Option<Flow<'_, K, V>> {
     let mut search = table.search(key);
-    table.seek(std::slice::from_mut(&mut search));
+    table.seek_one(&mut search);
     table.find(&search)
 }

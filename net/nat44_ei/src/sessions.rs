@@ -230,6 +230,14 @@ impl Sessions {
         }
     }
 
+    /// Goes on with one.
+    #[inline(always)]
+    pub fn seek_one(&self, search: &mut Query) {
+        if let Some(table) = &self.table {
+            table.seek_one(search);
+        }
+    }
+
     /// The table, if NAT is on.
     #[inline(always)]
     pub fn table(&mut self) -> Option<&mut Table> {

@@ -76,3 +76,17 @@ fn searches_for_the_same_are_equal() {
     table.seek(&mut searches);
     assert!(searches[0] == searches[1] && searches[1] != searches[2]);
 }
+
+#[test]
+fn one_is_looked_for_as_many_are() {
+    // Full, so that some flows are in their second bucket.
+    let mut table = table(100_000);
+    let mut searches: Vec<_> = (90_000..110_000).map(|n| table.search([n])).collect();
+    let mut alone = searches.clone();
+    alone.push(Search::default());
+    table.seek(&mut searches);
+    alone.iter_mut().for_each(|search| table.seek_one(search));
+    assert_eq!(alone.pop(), Some(Search::default()));
+    assert_eq!(alone, searches);
+    assert!(searches.iter().all(|search| table.find(search).is_some() == (search.key()[0] < 100_000)));
+}

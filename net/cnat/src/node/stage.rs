@@ -87,7 +87,7 @@ impl<const NODE: usize> FlowOptional for Translate<NODE> {
 
     #[inline(always)]
     fn seek(sessions: &mut Sessions, query: &mut Query) {
-        sessions.seek(std::slice::from_mut(query));
+        sessions.seek_one(query);
     }
 
     /// A packet that comes in.

@@ -89,7 +89,7 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
 
     #[inline(always)]
     fn seek(sessions: &mut Sessions, query: &mut Query) {
-        sessions.seek(std::slice::from_mut(query));
+        sessions.seek_one(query);
     }
 
     #[inline(always)]
