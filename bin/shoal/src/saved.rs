@@ -196,6 +196,8 @@ pub(crate) const LINES: &[&str] = &[
     "vrrp proto start loop0 vr_id 7",
     "session-sync timers hello 50 dead 200 refresh 30",
     "session-sync role vrrp loop0 vr_id 7 ipv6",
+    "session-sync peer 192.0.2.9 local 192.0.2.1 no-authentication",
+    "session-sync peer del",
     "session-sync peer 2001:db8::2 local 2001:db8::1 port 8791 key 000102030405060708090a0b0c0d0e0f",
     "lb set interface nat6 in loop0",
     "cnat translation add proto TCP vip 198.18.81.1 80 lb maglev to 10.0.0.9 7->10.0.0.81 8080 to ->10.0.0.82 8080 no-nat",

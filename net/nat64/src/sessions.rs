@@ -302,17 +302,26 @@ impl Sessions {
             session.state = old.after(from, flags);
         }
         let (new, protocol) = (session.state, session.protocol);
+        // RFC 6146, 3.5.2.2: once both have ended it, packets keep it no longer.
+        let touches = old != State::BothFin;
         if timeout(protocol, old) != timeout(protocol, new) {
             table.set_timeout(handle, timeout(protocol, new), now);
-        }
-        // RFC 6146, 3.5.2.2: once both have ended it, packets keep it no longer.
-        if old != State::BothFin {
+            self.opened_or_closed(handle, touches, now);
+        } else if touches {
             table.touch(handle, now);
         }
-        if timeout(protocol, old) != timeout(protocol, new) && self.tap.is_on() {
+        Some(())
+    }
+
+    /// A session has another timeout.
+    #[cold]
+    fn opened_or_closed(&mut self, handle: Handle, touches: bool, now: Tick) {
+        if touches && let Some(table) = self.table.as_mut() {
+            table.touch(handle, now);
+        }
+        if self.tap.is_on() {
             self.tell(handle, now);
         }
-        Some(())
     }
 
     /// A session that a host begins, with a binding if it has none.

@@ -3,6 +3,7 @@
 use shoal_graph::clock::Time;
 
 use super::feature::{Authority, Misfit};
+use super::synced::PLACES;
 use super::tap::Tap;
 use crate::SessionStore;
 
@@ -142,7 +143,7 @@ pub(super) fn walk<S: SyncedStore>(sessions: &mut S, step: WalkStep, now: Time) 
     let (all, mut told) = (sessions.places(), 0);
     let places = match step.places {
         Places::Some(places) => places,
-        Places::Part(parts) => all.div_ceil(parts.max(1)).max(LEAST),
+        Places::Part(parts) => all.div_ceil(parts.max(1)).clamp(LEAST, PLACES),
     };
     let end = place.saturating_add(places).min(all);
     while place < end && told < step.most {

@@ -17,10 +17,10 @@ use super::store::{Places, SyncedStore, WalkStep, catch_up, look, sweep, walk};
 use super::tap::{Bell, Ring, Told};
 use crate::SessionStores;
 
-/// Places looked at in one go, while all sessions are reported.
-const PLACES: u32 = 4096;
+/// Places looked at in one go: packets wait meanwhile, some hundred microseconds if all are reported.
+pub(super) const PLACES: u32 = 1024;
 /// How often a thread is asked to walk on otherwise: so often in a second.
-const PARTS: u32 = 10;
+const PARTS: u32 = 50;
 const PACE: u64 = 1_000_000_000 / PARTS as u64;
 /// A walk that refreshes tells also of sessions that were used a little longer ago: walks do not begin to the second.
 /// A thread is not asked to catch up for room of fewer events.

@@ -17,8 +17,8 @@ const PACE: u64 = 500_000;
 const EVENTS: usize = 64;
 /// Datagrams sent again in one go.
 const AGAIN: usize = 16;
-/// Threads look at new sessions so often.
-const LOOK: u64 = 100_000_000;
+/// Threads look at new sessions, and walk on, so often.
+const LOOK: u64 = 20_000_000;
 /// All sessions of a kind of NAT are not reported again before so long, but to a router that is new.
 const BETWEEN_ALL: u64 = 5 * SECOND;
 
