@@ -99,10 +99,10 @@ pub(super) struct WalkStep {
     pub most: usize,
 }
 
-/// Looks at sessions that have begun not long ago.
-pub(super) fn look<S: SyncedStore>(sessions: &mut S, now: Time) {
+/// Looks at sessions that have begun not long ago; whether there may be more.
+pub(super) fn look<S: SyncedStore>(sessions: &mut S, now: Time) -> bool {
     for _ in 0..LOOKS {
-        let Some((handle, began, is_first)) = sessions.tap().due(now) else { return };
+        let Some((handle, began, is_first)) = sessions.tap().due(now) else { return false };
         match sessions.of_handle(handle, now) {
             Some(candidate) if candidate.is_answered => {
                 sessions.tap().put(candidate.place, candidate.record);
@@ -111,6 +111,7 @@ pub(super) fn look<S: SyncedStore>(sessions: &mut S, now: Time) {
             _ => {}
         }
     }
+    true
 }
 
 /// Tells of sessions for which there was no room.

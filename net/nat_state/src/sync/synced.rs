@@ -178,7 +178,7 @@ impl<S: SyncedStore, C: SyncControl<S>> Synced<S, C> {
         let told = self.tell(thread, move |_, sessions| {
             let room = of_thread.room();
             catch_up(sessions, room, now);
-            look(sessions, now);
+            of_thread.set_behind(look(sessions, now));
             walk(sessions, step, now);
             of_thread.done();
         });
@@ -354,7 +354,7 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
         drop(state);
         for (thread, ring) in &rings {
             let room = ring.room();
-            let is_late = ring.is_late() && room >= WORTH;
+            let is_late = (ring.is_late() || ring.is_behind()) && room >= WORTH;
             match &of_all {
                 Some((number, waits_for)) => {
                     // A thread that has told of all looks at new ones now and then.
@@ -375,7 +375,7 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
                 None => {}
             }
         }
-        sweeps || of_all.is_some() || rings.values().any(|ring| ring.is_late())
+        sweeps || of_all.is_some() || rings.values().any(|ring| ring.is_late() || ring.is_behind())
     }
 
     fn take_lost(&self) -> Lost {

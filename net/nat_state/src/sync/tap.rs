@@ -10,7 +10,7 @@ use shoal_graph::process::{Receiver, Sender, channel};
 /// Events that wait for the main thread, of each thread.
 const EVENTS: usize = 1 << 13;
 /// Sessions that have begun and wait for a second packet, of each thread.
-const FRESH: usize = 1 << 13;
+const FRESH: usize = 1 << 16;
 /// A session is looked at so long after its begin, and once more later.
 const FIRST_LOOK: u64 = 100_000_000;
 const SECOND_LOOK: u64 = 2_000_000_000;
@@ -62,6 +62,7 @@ pub struct Ring<R> {
     /// Sessions that could not be reported, and are reported when there is room.
     late: AtomicU64,
     is_late: AtomicBool,
+    is_behind: AtomicBool,
     /// Ends that could not be reported: only who hears of all sessions knows of them.
     lost: AtomicU64,
     /// Whether the thread has been asked to walk on, and has not done so yet.
@@ -74,7 +75,8 @@ impl<R> Ring<R> {
         let (events, told) = channel(EVENTS);
         let (late, lost) = (AtomicU64::new(0), AtomicU64::new(0));
         let (is_late, is_asked) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ring { events, told, bell, late, is_late, lost, is_asked }
+        let is_behind = AtomicBool::new(false);
+        Ring { events, told, bell, late, is_late, is_behind, lost, is_asked }
     }
 
     /// Tells something, and never waits; whether there was room.
@@ -107,6 +109,16 @@ impl<R> Ring<R> {
     /// Whether sessions are still to be reported for which there was no room.
     pub(super) fn is_late(&self) -> bool {
         self.is_late.load(Ordering::Relaxed)
+    }
+
+    /// Whether more new sessions are due than the thread has looked at.
+    pub(super) fn is_behind(&self) -> bool {
+        self.is_behind.load(Ordering::Relaxed)
+    }
+
+    /// It is so, or not.
+    pub(super) fn set_behind(&self, is_behind: bool) {
+        self.is_behind.store(is_behind, Ordering::Relaxed);
     }
 
     /// Whether the thread is free to be asked; it is asked now.
