@@ -195,7 +195,9 @@ impl Bindings {
         let keys = Keys::of(session);
         let own = table.handle_of(keys.host).and_then(|handle| table.get(handle));
         if own.is_some_and(|bound| bound.endpoint == (session.outside.src, session.outside.sport)) {
-            [keys.host, keys.outside, keys.remote].into_iter().for_each(|key| sub(table, key));
+            for key in [keys.host, keys.outside, keys.remote] {
+                sub(table, key);
+            }
         }
     }
 

@@ -128,9 +128,9 @@ impl Ports<'_> {
 
     /// RFC 4787, REQ-4: of UDP, an even port for an even one, and an odd one for an odd one.
     fn alike(&self, offset: u32, first: u16, count: u32) -> u32 {
-        let differs = (u32::from(first) + offset ^ u32::from(self.session.inside.sport)) & 1 == 1;
-        let other =
-            if (u32::from(first) + offset) & 1 == 1 { offset.checked_sub(1) } else { offset.checked_add(1) };
+        let is_odd = (u32::from(first) + offset) & 1 == 1;
+        let differs = is_odd != (self.session.inside.sport & 1 == 1);
+        let other = if is_odd { offset.checked_sub(1) } else { offset.checked_add(1) };
         let other = other.filter(|other| *other < count);
         if self.session.protocol == UDP && differs { other.unwrap_or(offset) } else { offset }
     }

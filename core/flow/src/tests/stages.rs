@@ -85,7 +85,9 @@ fn one_is_looked_for_as_many_are() {
     let mut alone = searches.clone();
     alone.push(Search::default());
     table.seek(&mut searches);
-    alone.iter_mut().for_each(|search| table.seek_one(search));
+    for search in &mut alone {
+        table.seek_one(search);
+    }
     assert_eq!(alone.pop(), Some(Search::default()));
     assert_eq!(alone, searches);
     assert!(searches.iter().all(|search| table.find(search).is_some() == (search.key()[0] < 100_000)));
