@@ -67,6 +67,15 @@ kill "${helpers[0]}"
 [ "$(tcpdump -r "$work/b.pcap" -nn 'src host 10.0.2.100' 2>/dev/null | wc -l)" -gt 100 ] || fail "b saw too little of the shared address"
 bad=$(tcpdump -r "$work/b.pcap" -nnv 'src host 10.0.2.100 and (icmp or udp) and ip[6:2] & 0x3fff = 0' 2>/dev/null | grep -c 'bad.*cksum\|wrong icmp' || true)
 [ "$bad" -eq 0 ] || fail "$bad packets of NAT64 have bad checksums"
+# NAT44 by the same interfaces, with a pool of its own: each has its answers.
+ip -n "$A" addr add 10.0.1.2/24 dev eth0
+ip -n "$A" route replace default via 10.0.1.1
+expect "nat44" ctl nat44 plugin enable
+expect "nat44" ctl set interface nat44 in host-va out host-vb
+expect "nat44" ctl nat44 add address 10.0.2.101
+await 10 in_a ping -c 1 -W 1 10.0.2.2 || fail "no answer through NAT44 beside NAT64: $(ctl show errors)"
+await 10 in_a ping -6 -c 1 -W 1 $b || fail "no answer through NAT64 beside NAT44: $(ctl show errors)"
+says '10.0.2.101' ctl show nat44 sessions || fail "NAT44 has no session: $(ctl show nat44 sessions)"
 alive
 stop_router || fail "the router did not stop"
 pass

@@ -104,6 +104,9 @@ pub struct Nat64 {
     is_standby: Cell<bool>,
 }
 
+/// What drops packets without a session of its own, where an interface has both: NAT64 lets pass what is not for its pool.
+const NAT44: [&str; 4] = ["nat44-ed-out2in", "nat44-ed-classify", "nat44-ei-out2in", "nat44-ei-classify"];
+
 fn add_nodes(
     graph: &Graph,
     shared: &Arc<Shared>,
@@ -119,12 +122,10 @@ fn add_nodes(
         graph.add_frame_named(name, HandOver::new(node))?;
     }
     graph.add_stateful(In2out::<true> { shared: s() }, keeping)?;
-    for (arc, node, after) in [
-        (shoal_ip6::UNICAST_ARC, In2out::<false>::NAME, &["ip6-sv-reassembly-feature"]),
-        (shoal_ip4::UNICAST_ARC, Out2in::<false>::NAME, &["ip4-sv-reassembly-feature"]),
-    ] {
-        graph.add_feature(FeatureSpec { arc, node, before: &[], after });
-    }
+    let (arc, node) = (shoal_ip6::UNICAST_ARC, In2out::<false>::NAME);
+    graph.add_feature(FeatureSpec { arc, node, before: &[], after: &["ip6-sv-reassembly-feature"] });
+    let (arc, node) = (shoal_ip4::UNICAST_ARC, Out2in::<false>::NAME);
+    graph.add_feature(FeatureSpec { arc, node, before: &NAT44, after: &["ip4-sv-reassembly-feature"] });
     Ok(())
 }
 
