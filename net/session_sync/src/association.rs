@@ -176,8 +176,8 @@ mod tests {
         talk(&mut ends, 0, Time(4), &mut all);
         let (before, heard) = ([ends[0].numbers(), ends[1].numbers()], ends[1].heard());
         for (to, header) in all {
-            let said = ends[to].hear(&header, Time(100));
-            assert!(matches!(said, Heard::Old | Heard::Stranger), "{header:?}");
+            let heard = ends[to].hear(&header, Time(100));
+            assert!(matches!(heard, Heard::Old | Heard::Stranger), "{header:?}");
         }
         assert_eq!([ends[0].numbers(), ends[1].numbers()], before);
         assert_eq!(ends[1].heard(), heard, "a replay does not show that it is alive");

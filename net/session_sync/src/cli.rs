@@ -30,7 +30,7 @@ pub static COMMANDS: &[Command] = &[
     ])
     .doc(
         "Both routers name each other, with the same port (UDP 8790 by default) and the same key of 32 to 128 hexadecimal digits. \
-         `no-authentication` is for a link that only the two routers are on: whoever can send from the other router's address can \
+         `no-authentication` is for a link that only the two routers are on: anything that can send from the other router's address can \
          make and end sessions. Sessions of nat44-ed and nat64 are shared.",
     ),
     Command::new("session-sync peer del", "Share NAT sessions no more", del_peer)

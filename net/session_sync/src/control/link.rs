@@ -100,8 +100,8 @@ impl SessionSync {
     }
 
     fn hear_hello(&self, header: &Header, now: Time) {
-        let said = self.state.borrow_mut().association.hear(header, now);
-        match said {
+        let heard = self.state.borrow_mut().association.hear(header, now);
+        match heard {
             Heard::Up => {
                 self.come_up(header.is_active, now);
                 self.say_hello(None);
