@@ -57,7 +57,8 @@ const CHANNEL: usize = 1024;
 pub(crate) struct Domain {
     pub index: u16,
     pub settings: Settings,
-    pub learn_limit: u32,
+    /// `None`: the default, whatever that is.
+    pub learn_limit: Option<u32>,
     /// Counts flushes.
     pub sequence: u8,
     /// Members in the order they came.

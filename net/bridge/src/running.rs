@@ -106,10 +106,7 @@ fn domain(bridges: &Bridges, number: u32, running: &mut Running) {
         let _ = write!(line, " bd-tag {}", word(&settings.tag));
     }
     running.line_at(Phase::Tables, number, line);
-    let usual = bridges.default_learn_limit();
-    if let Ok(limit) = bridges.learn_limit(number)
-        && limit != usual
-    {
+    if let Ok(Some(limit)) = bridges.learn_limit(number) {
         running.line_at(Phase::Tables, number, format!("set bridge-domain learn-limit {number} {limit}"));
     }
     if let Ok(Some(LoopProtection { moves, block })) = bridges.loop_protection(number) {

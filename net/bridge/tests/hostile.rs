@@ -145,7 +145,7 @@ fn messages_are_vpps_and_no_bytes_in_them_do_harm() {
 #[test]
 fn clients_hear_of_no_more_stations_than_may_be_learned() {
     let mut world = World::new(3);
-    world.bridges.set_learn_limit(BD, 700).unwrap();
+    world.bridges.set_learn_limit(BD, Some(700)).unwrap();
     let heard = Rc::new(Cell::new(0_usize));
     let hears = Rc::clone(&heard);
     world.bridges.report(Some(Rc::new(move |news: &[MacNews]| hears.set(hears.get() + news.len()))));

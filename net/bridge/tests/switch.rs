@@ -122,9 +122,23 @@ fn stations_that_an_operator_enters_stay_where_they_are_or_are_dropped() {
 }
 
 #[test]
+fn a_domain_without_a_limit_of_its_own_has_the_default() {
+    let world = World::new(2);
+    let index = world.bridges.index_of(BD).unwrap();
+    let limit = || world.bridges.table().count(index).limit;
+    world.bridges.set_default_learn_limit(20);
+    assert_eq!((limit(), world.bridges.learn_limit(BD)), (20, Ok(None)));
+    world.bridges.set_learn_limit(BD, Some(20)).unwrap();
+    world.bridges.set_default_learn_limit(30);
+    assert_eq!((limit(), world.bridges.learn_limit(BD)), (20, Ok(Some(20))));
+    world.bridges.set_learn_limit(BD, None).unwrap();
+    assert_eq!((limit(), world.bridges.learn_limit(BD)), (30, Ok(None)));
+}
+
+#[test]
 fn limits_end_learning_and_forwarding_goes_on() {
     let mut world = World::new(2);
-    world.bridges.set_learn_limit(BD, 10).unwrap();
+    world.bridges.set_learn_limit(BD, Some(10)).unwrap();
     for n in 0..200 {
         assert_eq!(world.send(0, &frame(n, 9_999)), [1]);
     }

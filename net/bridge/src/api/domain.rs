@@ -253,7 +253,7 @@ pub struct BridgeDomainSetLearnLimit {
 
 impl Request for BridgeDomainSetLearnLimit {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        Ok(bridges(call)?.set_learn_limit(self.bd_id, self.learn_limit)?)
+        Ok(bridges(call)?.set_learn_limit(self.bd_id, Some(self.learn_limit))?)
     }
 }
 

@@ -65,14 +65,14 @@ pub(super) const MAC_AGE: Command = Command::new(
 );
 
 pub(super) const LEARN_LIMIT: Command = Command::new(
-    "set bridge-domain learn-limit <domain:bridge-domain> <limit:u32>",
+    "set bridge-domain learn-limit <domain:bridge-domain> {<limit:u32> | default}",
     "Learn no more than so many stations in a bridge domain",
     learn_limit,
 );
 
 pub(super) const DEFAULT_LEARN_LIMIT: Command = Command::new(
     "set bridge-domain default-learn-limit <limit:u32>",
-    "Learn no more than so many stations in each bridge domain that is created from now on",
+    "Learn no more than so many stations in each bridge domain that has no limit of its own",
     default_learn_limit,
 )
 .examples(&["set bridge-domain default-learn-limit 1000"]);
@@ -157,7 +157,7 @@ fn mac_age(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn learn_limit(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (bridges, number) = (control.get::<Bridges>()?, domain_of(args)?);
-    bridges.set_learn_limit(number, args.get("limit")?).map_err(refused)?;
+    bridges.set_learn_limit(number, args.opt("limit")?).map_err(refused)?;
     Ok(Output::none())
 }
 

@@ -169,7 +169,7 @@ impl Bridges {
         let domain = Domain {
             index,
             settings,
-            learn_limit: self.default_limit.get(),
+            learn_limit: None,
             sequence: 0,
             members: Vec::new(),
             bvi: None,
@@ -178,7 +178,7 @@ impl Bridges {
             protection: None,
             loops: LoopState::default(),
         };
-        self.table.set_limit(index, domain.learn_limit);
+        self.table.set_limit(index, self.default_limit.get());
         self.table.set_move_limit(index, 0);
         self.domains.borrow_mut().insert(number, domain);
         self.publish(number)
@@ -273,19 +273,22 @@ impl Bridges {
         self.modify(number, |domain| domain.settings.mac_age = minutes)
     }
 
-    /// Says how many stations of a domain may be learned.
+    /// Says how many stations of a domain may be learned; `None`: as many as the default is, also when that changes.
     ///
     /// # Errors
     /// As [`Bridges::switch`].
-    pub fn set_learn_limit(&self, number: u32, limit: u32) -> Result<(), BridgeError> {
+    pub fn set_learn_limit(&self, number: u32, limit: Option<u32>) -> Result<(), BridgeError> {
         self.modify(number, |domain| domain.learn_limit = limit)?;
-        self.table.set_limit(self.index_of(number)?, limit);
+        self.table.set_limit(self.index_of(number)?, limit.unwrap_or(self.default_limit.get()));
         Ok(())
     }
 
-    /// Says how many stations may be learned of domains that are created from now on.
+    /// Says how many stations may be learned of each domain that has no limit of its own.
     pub fn set_default_learn_limit(&self, limit: u32) {
         self.default_limit.set(limit);
+        for domain in self.domains.borrow().values().filter(|domain| domain.learn_limit.is_none()) {
+            self.table.set_limit(domain.index, limit);
+        }
     }
 
     /// How many.
@@ -293,11 +296,11 @@ impl Bridges {
         self.default_limit.get()
     }
 
-    /// How many may be learned of a domain, as configured.
+    /// How many may be learned of a domain, if it has a limit of its own.
     ///
     /// # Errors
     /// There is none of this number.
-    pub fn learn_limit(&self, number: u32) -> Result<u32, BridgeError> {
+    pub fn learn_limit(&self, number: u32) -> Result<Option<u32>, BridgeError> {
         Ok(self.domain(number)?.learn_limit)
     }
 
