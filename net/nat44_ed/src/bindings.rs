@@ -200,18 +200,6 @@ impl Bindings {
             }
         }
     }
-
-    /// How many outside ports hosts have.
-    pub fn len(&self) -> usize {
-        let Some(table) = self.table.as_ref() else { return 0 };
-        let all = (0..table.places() as u32).filter_map(|index| table.key(table.handle_at(index)?));
-        all.filter(|key| key.source() == (Ipv4Addr::UNSPECIFIED, 0)).count()
-    }
-
-    /// Whether no host has one.
-    pub fn is_empty(&self) -> bool {
-        self.table.as_ref().is_none_or(FlowTable::is_empty)
-    }
 }
 
 /// One session more of a key; false when the key leads elsewhere, or there is no room.

@@ -109,8 +109,7 @@ impl Nat44 {
     }
 
     /// Has every worker hold the outside ports of these addresses.
-    pub(super) fn hold_ports(&self, addresses: &IndependentAddresses, sessions: u32) -> Result<(), NatError> {
-        let addresses = addresses.clone();
+    pub(super) fn hold_ports(&self, addresses: IndependentAddresses, sessions: u32) -> Result<(), NatError> {
         let done = self.change_with(move |all| all.set_independent(&addresses, sessions))?;
         let failed = done.into_iter().find_map(Result::err);
         failed.map_or(Ok(()), |e| Err(NatError::Sessions { asked: sessions, reason: e.to_string() }))

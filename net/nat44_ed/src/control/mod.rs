@@ -242,12 +242,11 @@ impl Nat44 {
         config.workers = self.keeping.feature().workers();
         config.standby = self.is_standby.get();
         let is_other = config.independent != independent;
-        config.independent = independent;
-        let config = config.clone();
+        config.independent = independent.clone();
+        let sessions = config.sessions;
+        self.shared.config.replace(config.clone());
         drop(state);
-        let (independent, sessions) = (config.independent.clone(), config.sessions);
-        self.shared.config.replace(config);
         self.answer_for_pool();
-        if is_other { self.hold_ports(&independent, sessions) } else { Ok(()) }
+        if is_other { self.hold_ports(independent, sessions) } else { Ok(()) }
     }
 }

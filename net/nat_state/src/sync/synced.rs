@@ -22,7 +22,6 @@ pub(super) const PLACES: u32 = 1024;
 /// How often a thread is asked to walk on otherwise: so often in a second.
 const PARTS: u32 = 50;
 const PACE: u64 = 1_000_000_000 / PARTS as u64;
-/// A walk that refreshes tells also of sessions that were used a little longer ago: walks do not begin to the second.
 /// A thread is not asked to catch up for room of fewer events.
 const WORTH: usize = 64;
 /// Batches that threads may have to take in.
