@@ -17,10 +17,10 @@ check_clippy() {
   ! pkg-config --exists libdpdk 2>/dev/null ||
     cargo clippy --locked --manifest-path plugin/dpdk/Cargo.toml --all-targets --quiet -- -D warnings
 }
-check_layers() { cargo xtask layers; }
-check_unsafe() { cargo xtask unsafe; }
-check_sizes() { cargo xtask sizes; }
-check_docs-check() { cargo xtask docs-check; }
+check_layers() { xtask layers; }
+check_unsafe() { xtask unsafe; }
+check_sizes() { xtask sizes; }
+check_docs-check() { xtask docs-check; }
 check_deny() {
   has_deny && cargo deny --locked --log-level error check licenses bans sources
 }
@@ -33,6 +33,9 @@ check_advisories() {
   fi
   cargo deny --locked --offline --log-level error check advisories
 }
+
+# XTASK names one that was built; cargo would build what is below it in another variant.
+xtask() { if [ -x "${XTASK:-}" ]; then "$XTASK" "$@"; else cargo xtask "$@"; fi; }
 
 has_deny() {
   command -v cargo-deny >/dev/null || { skip="cargo-deny is not installed, 'make setup FULL=1' does it"; return 1; }

@@ -12,7 +12,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 logs=target/test-logs
-test=(rules+programs compile,unit,doc+papi,netns)
+test=(programs compile,shared,unit,doc+rules,papi,netns)
 rest=(dpdk-build clippy,dpdk,deny+guests,packages,govpp,vpp-suite lab)
 rm -rf "$logs/results"
 mkdir -p "$logs/results"
@@ -117,7 +117,7 @@ not_here() {
 
 # What reads the source and takes seconds.
 stage_rules() {
-  run rules 900 scripts/lint.sh fmt layers unsafe sizes docs-check
+  run rules 900 env XTASK=target/debug/xtask scripts/lint.sh fmt layers unsafe sizes docs-check
   lines rules
 }
 
@@ -132,9 +132,12 @@ stage_deny() {
   lines deny
 }
 
-# The programs that tests start. `--workspace` gives libraries the features that the test programs have them built with.
+# The programs that tests start, and xtask, which checks rules. `--workspace` gives libraries the features that the test
+# programs have them built with; without xtask, what runs in the compiler would be built in another way than for those.
 stage_programs() {
-  run programs 1800 cargo build --locked --workspace --bin shoal --bin shoalctl
+  # shellcheck disable=SC2016
+  run programs 1800 bash -c 'cargo build --locked --workspace --bin shoal --bin shoalctl --bin xtask \
+    --message-format=json-render-diagnostics >"$0"' "$logs/libraries.json"
   whole programs
 }
 
@@ -160,6 +163,13 @@ stage_compile() {
     --message-format=json-render-diagnostics >"$0.new" && mv "$0.new" "$0" &&
     cargo build --locked --workspace --example device' "$logs/programs.json"
   whole compile
+}
+
+# What was built for the programs is what the tests are built of.
+stage_shared() {
+  [ -s "$logs/libraries.json" ] && [ -s "$logs/programs.json" ] || { not_here shared "programs or tests were not built in this run"; return; }
+  run shared 60 scripts/built-twice.py "$logs/libraries.json" "$logs/programs.json"
+  lines shared
 }
 
 # programs_of NAME WORDS...: runs test programs that were built.

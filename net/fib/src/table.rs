@@ -35,6 +35,11 @@ impl<A: Bits> Routes<A> {
         self.by_len.get(usize::from(len))
     }
 
+    /// The entries of each length, from 0 on.
+    pub fn lengths(&self) -> impl Iterator<Item = &Map<A>> {
+        self.by_len.iter()
+    }
+
     fn slot(&self, len: u8, addr: A) -> Option<Slot<'_>> {
         self.map(len)?.get(addr).map(|word| self.unpack(len, addr, word))
     }
