@@ -206,7 +206,10 @@ fn become_master(bed: &mut Bed) -> Slave {
         if let Some(stream) = block_on(poll_once(Listener::accept(&weak))) {
             // Many cases in a row leave descriptors faster than a busy machine closes them; a router that waited in vain
             // meanwhile has closed its end and connects again.
-            let link = stream.unwrap().and_then(Link::of).and_then(|link| link.try_send(&hello, None).map(|()| link));
+            let link = stream
+                .unwrap()
+                .and_then(Link::of)
+                .and_then(|link| link.try_send(&hello, None).map(|()| link));
             match link {
                 Ok(link) => break link,
                 Err(error) if matches!(error.kind(), ErrorKind::ResourceBusy | ErrorKind::BrokenPipe) => {}
