@@ -201,9 +201,10 @@ hosts() {
 }
 # They mostly wait: two at a time leave the compiler most of both processors.
 stage_netns() { hosts netns plain 2; }
+# Two machines at a time: much of it is waiting, also where they are emulated.
 stage_guests() {
   [ ! -e target/dpdk/dpdk_plugin.so ] || export DPDK_PLUGIN=$PWD/target/dpdk
-  hosts guests heavy 1
+  hosts guests heavy 2
 }
 
 stage_papi() {

@@ -22,7 +22,7 @@ lab=("${test[@]}" valgrind)
 deb=("${build[@]}" git binutils dpkg-dev debhelper libdpdk-dev)
 image=("${deb[@]}" mmdebstrap buildah)
 # Virtual machines, DPDK, Go: what `make test-all` has beyond `make test`.
-all=("${lab[@]}" "${suite[@]}" "${image[@]}" systemd-container crun build-essential dpdk-dev libdpdk-dev librte-net-memif23 librte-net-af-packet23 librte-net-null23
+all=("${lab[@]}" "${suite[@]}" "${image[@]}" systemd-container crun runc podman build-essential dpdk-dev libdpdk-dev librte-net-memif23 librte-net-af-packet23 librte-net-null23
      librte-net-pcap23 librte-net-ring23 librte-mempool-ring23 librte-net-virtio23 librte-net-e1000-23
      librte-net-vmxnet3-23 qemu-system-x86 busybox-static cpio kmod lz4 tayga)
 CARGO_DENY=0.20.2
