@@ -8,7 +8,7 @@
 # asked for. The limit without that is generous, and still far less than what making them in one go would take.
 #
 #   MOST_MS=5 scripts/in-namespace.sh tests/netns/36-many-interfaces.sh
-: "${ALL:=10000}" "${ONE_BY_ONE:=4094}" "${MOST_MS:=250}" "${STEADY:=4}"
+: "${ALL:=10000}" "${ONE_BY_ONE:=4094}" "${MOST_MS:=500}" "${STEADY:=4}"
 # ALONE=how long pings take is limited
 . "$(dirname "$0")/lib.sh"
 need ping python3

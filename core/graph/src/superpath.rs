@@ -25,6 +25,7 @@ use crate::state::Stateful;
 
 mod ahead;
 mod bind;
+mod cross;
 mod direct;
 mod flow_lookup;
 mod flow_stage;
@@ -39,6 +40,7 @@ mod walk;
 mod with_state;
 
 pub use bind::{ArcPassage, Binder, SuperpathInfo};
+pub use cross::{Cross, CrossOptional, Crossing};
 pub use direct::Direct;
 pub use flow_lookup::FlowLookup;
 pub use flow_stage::{Directions, FlowStage};

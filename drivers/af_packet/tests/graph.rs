@@ -430,7 +430,7 @@ fn the_kernels_interface_takes_in_only_what_somebody_needs() {
     // What is no longer wanted ends, and all of it with the interface.
     router.on(move |r| r.interfaces.set_promiscuous(b, false).unwrap());
     router.on(move |r| r.interfaces.delete(a).unwrap());
-    assert!(has("ra", "promiscuity 0") && has("ra", "allmulti 0"));
-    assert!(!stations("ra").contains("02:fe"), "{}", stations("ra"));
+    assert!(wait_for(PATIENCE, || has("ra", "promiscuity 0") && has("ra", "allmulti 0")));
+    assert!(wait_for(PATIENCE, || !stations("ra").contains("02:fe")), "{}", stations("ra"));
     router.end();
 }

@@ -64,6 +64,7 @@ const ORDER: &[&str] = &[
     "ip-nat44-ei-superpath",
     "ip4-cnat-superpath",
     "ip-cnat-superpath",
+    "ip-nat64-superpath",
     "ip-feature-superpath",
     "l2-xconnect-superpath",
     "l2-bridge-superpath",
@@ -525,6 +526,12 @@ mod tests {
         assert!(sent.iter().all(|p| p[26..29] == [192, 0, 2]));
         let flows: std::collections::BTreeSet<_> = sent.iter().map(|p| (&p[26..30], &p[34..36])).collect();
         assert_eq!(flows.len(), sent.len(), "two flows share a port");
+        // So does NAT64.
+        let nodes = Router::new(&scenario::find("nat64-64k").unwrap()).unwrap().nodes();
+        assert_eq!(nodes, ["pg-input", "ip-nat64-superpath", "pg1-tx"]);
+        let sent = sends("nat64-64k");
+        assert!(sent.iter().all(|p| p[12..14] == [8, 0] && p[26..29] == [192, 0, 2]));
+        assert!(sent.iter().all(|p| shoal_wire::checksum::checksum(&p[14..34]) == 0));
     }
 
     #[test]

@@ -326,6 +326,22 @@ pub const ALL: &[Scenario] = &[
         frame: 256,
     },
     Scenario {
+        name: "nat64-1",
+        about: "NAT64, 1 established flow",
+        way: PathKind::Superpath,
+        ip: Ip::V6,
+        routes: Routes::Translated(Nat::Six, 1),
+        frame: 256,
+    },
+    Scenario {
+        name: "nat64-64k",
+        about: "NAT64, 65,536 established flows in random order",
+        way: PathKind::Superpath,
+        ip: Ip::V6,
+        routes: Routes::Translated(Nat::Six, 65_536),
+        frame: 256,
+    },
+    Scenario {
         name: "nat64-1-nodes",
         about: "NAT64, 1 established flow, separate nodes",
         way: PathKind::Nodes,
@@ -496,6 +512,7 @@ mod tests {
             "cnat-1",
             "cnat6-64k",
             "det44-64k-nodes",
+            "nat64-1",
             "nat64-64k-nodes",
             "lb-gre4-64k-nodes",
         ] {

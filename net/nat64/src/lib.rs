@@ -25,6 +25,7 @@ mod shared;
 pub mod tcp;
 
 pub use control::{Address, Enable, Listed, Nat64, Nat64Error, Side, Sides};
+pub use node::stage::Nat64Stages;
 
 use std::rc::Rc;
 

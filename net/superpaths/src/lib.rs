@@ -11,6 +11,7 @@
 //! | `ip4-nat44-superpath`, `ip-nat44-superpath` | the same as these two, where packets are translated | NAT44-ED |
 //! | `ip4-nat44-ei-superpath`, `ip-nat44-ei-superpath` | the same | NAT44-EI |
 //! | `ip4-cnat-superpath`, `ip-cnat-superpath` | the same | cloud NAT, in and out |
+//! | `ip-nat64-superpath` | the same, with both families | NAT64 |
 //! | `ip-feature-superpath` | Ethernet interfaces with features | NAT44-ED, reverse path forwarding, MSS clamping, policy routing, limits of sources |
 //! | `ip-feature-nat44-ei-superpath` | the same | the same, with NAT44-EI in the place of NAT44-ED |
 //! | `l2-xconnect-superpath` | cross-connected interfaces, also with tags that are rewritten | no feature |
@@ -88,6 +89,14 @@ pub const IP_CNAT: Superpath = Superpath {
     medium: Medium::Ethernet,
     serves: &[IfFlags::IP4, IfFlags::IP6],
     cost: 36,
+};
+
+/// Both families on Ethernet interfaces where NAT64 is the only feature.
+pub const IP_NAT64: Superpath = Superpath {
+    name: "ip-nat64-superpath",
+    medium: Medium::Ethernet,
+    serves: &[IfFlags::IP4, IfFlags::IP6],
+    cost: 37,
 };
 
 /// Both families on Ethernet interfaces with features.
@@ -168,6 +177,9 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     }
     if let (Some(ip4), Some(ip6)) = (parts.ip4_cnat()?, parts.ip6_cnat()?) {
         offer(IP_CNAT, interfaces.add_superpath(IP_CNAT, Split(ethernet(), ip4, ip6)));
+    }
+    if let Some((ip4, ip6)) = parts.nat64()? {
+        offer(IP_NAT64, interfaces.add_superpath(IP_NAT64, Split(ethernet(), ip4, ip6)));
     }
     if let (Some(ip4), Some(ip6)) = (parts.ip4_with_features(parts.ed())?, parts.ip6_with_features()?) {
         offer(IP_FEATURES, interfaces.add_superpath(IP_FEATURES, Split(ethernet(), ip4, ip6)));

@@ -7,7 +7,7 @@ use shoal_abf::AbfNodes;
 use shoal_bridge::BridgeNodes;
 use shoal_cnat::CnatStages;
 use shoal_graph::Graph;
-use shoal_graph::superpath::{Directions, FlowOptional, FlowStage, Forward, Link, Open, Stage};
+use shoal_graph::superpath::{Cross, Directions, FlowOptional, FlowStage, Forward, Link, Open, Stage};
 use shoal_interface::{Interfaces, OUTPUT_ARC, Output};
 use shoal_ip4::Ip4Nodes;
 use shoal_ip6::Ip6Nodes;
@@ -18,6 +18,7 @@ use shoal_nat44_ed::Nat44Stages;
 use shoal_nat44_ed::node::fast as ed;
 use shoal_nat44_ei::Nat44EiStages;
 use shoal_nat44_ei::node::fast as ei;
+use shoal_nat64::Nat64Stages;
 use shoal_reassembly::SvStages;
 use shoal_source_limit::SourceLimitStages;
 use shoal_urpf::UrpfNodes;
@@ -36,6 +37,7 @@ pub(crate) struct Parts {
     ed: Option<Rc<Nat44Stages>>,
     ei: Option<Rc<Nat44EiStages>>,
     cnat: Option<Rc<CnatStages>>,
+    nat64: Option<Rc<Nat64Stages>>,
     pub(crate) l2: Option<Rc<L2Nodes>>,
     pub(crate) bridge: Option<Rc<BridgeNodes>>,
 }
@@ -55,6 +57,7 @@ impl Parts {
             ed: control.get().ok(),
             ei: control.get().ok(),
             cnat: control.get().ok(),
+            nat64: control.get().ok(),
             l2: control.get().ok(),
             bridge: control.get().ok(),
         }
@@ -126,6 +129,22 @@ impl Parts {
         let forward = Forward::new(Arc::clone(&ip.lookup), Arc::clone(&ip.rewrite), out, output);
         let translated = FlowStage::one(Arc::clone(&cnat.input6), forward);
         Ok(Some(Open::new(Arc::clone(&ip.input), Stage::new(Some(Arc::clone(&sv.ip6)), translated))))
+    }
+
+    /// Both families with NAT64, by which packets of the one become packets of the other.
+    pub(crate) fn nat64(&self) -> Result<Option<(impl Link + use<>, impl Link + use<>)>, InitError> {
+        let (Some(ip4), Some(ip6), Some(sv), Some(nat)) = (&self.ip4, &self.ip6, &self.sv, &self.nat64)
+        else {
+            return Ok(None);
+        };
+        let Some(output) = self.output()? else { return Ok(None) };
+        let out4 = || Forward::new(Arc::clone(&ip4.lookup), Arc::clone(&ip4.rewrite), (), output.clone());
+        let out6 = || Forward::new(Arc::clone(&ip6.lookup), Arc::clone(&ip6.rewrite), (), output.clone());
+        let from4 = Cross::new(Arc::clone(&nat.out2in), out4(), out6());
+        let from6 = Cross::new(Arc::clone(&nat.in2out), out6(), out4());
+        let from4 = Open::new(Arc::clone(&ip4.input), Stage::new(Some(Arc::clone(&sv.ip4)), from4));
+        let from6 = Open::new(Arc::clone(&ip6.input), Stage::new(Some(Arc::clone(&sv.ip6)), from6));
+        Ok(Some((from4, from6)))
     }
 
     /// IPv4 with features, in the order of their arcs, one kind of NAT among them. Of those that are no part of this router no stage is

@@ -30,6 +30,7 @@ pub struct Trace {
 }
 
 /// The code of all `-output` nodes.
+#[derive(Clone)]
 pub struct Output {
     /// The arc of output features.
     pub arc: FeatureArc,

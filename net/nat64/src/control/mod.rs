@@ -20,6 +20,7 @@ use std::sync::Arc;
 use shoal_adj::{Adjacencies, Family};
 use shoal_fib::{Fib, FibIndex, FibTables, ProxyRoutes, Source};
 use shoal_graph::process::{Receiver, channel};
+use shoal_graph::superpath::WithState;
 use shoal_graph::{FeatureSpec, Graph, HandOver, StateKey, StatefulNode};
 use shoal_interface::{Event, Interfaces, SwIfIndex};
 use shoal_ip4::{AddressEvent, Ip4};
@@ -35,6 +36,7 @@ use shoal_wire::Ip6Prefix;
 use crate::config::{Config, Inside, Limits, Outside, Timeouts};
 use crate::node::in2out::In2out;
 use crate::node::out2in::Out2in;
+use crate::node::stage::Nat64Stages;
 use crate::session_stores::SessionStores;
 use crate::sessions::{LONGEST, Record};
 use crate::shared::{Shared, ThreadEvent};
@@ -143,6 +145,10 @@ impl Nat64 {
         let shared = Shared::new(graph.counters(), of_packets, tables, (syslog.gate(), export.gate()), tell)?;
         let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         add_nodes(&graph, &shared, &keeping)?;
+        control.put(Nat64Stages {
+            in2out: WithState::new(In2out { shared: Arc::clone(&shared) }, &keeping),
+            out2in: WithState::new(Out2in { shared: Arc::clone(&shared) }, &keeping),
+        });
         let nat = Rc::new(Nat64 {
             graph,
             interfaces: Rc::clone(&interfaces),

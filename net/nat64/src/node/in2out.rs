@@ -100,10 +100,23 @@ impl<const SLOW: bool> In2out<SLOW> {
         Ok(outside)
     }
 
-    /// A packet has its IPv4 headers.
+    /// A packet has its IPv4 headers, and goes by the main table.
     fn leave(&self, head: &Head, kind: Kind, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Result<(), Error> {
-        replace(pkt, head, (Flags::GSO_TCP6, Flags::GSO_TCP4))?;
+        self.put_on(head, kind, pkt, cx)?;
         pkt.meta_mut().set_fib(Some(FibIndex::DEFAULT));
+        Ok(())
+    }
+
+    /// Gives a packet its IPv4 headers.
+    #[inline(always)]
+    pub(super) fn put_on(
+        &self,
+        head: &Head,
+        kind: Kind,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Result<(), Error> {
+        replace(pkt, head, (Flags::GSO_TCP6, Flags::GSO_TCP4))?;
         self.shared.in2out.add(kind, cx.thread(), pkt.rx());
         cx.count(Error::In2out, 1);
         Ok(())

@@ -2,6 +2,7 @@
 
 pub mod in2out;
 pub mod out2in;
+pub mod stage;
 
 use std::net::Ipv4Addr;
 
@@ -110,7 +111,7 @@ pub(crate) fn how<A>(pkt: &Packet<'_>, seen: &ParsedPacket<A>) -> HeaderFields {
 /// Cuts off what is behind the IP packet.
 pub(crate) fn trim<A>(pkt: &mut Packet<'_>, seen: &ParsedPacket<A>) -> Result<(), Error> {
     let total = usize::from(seen.header) + usize::from(seen.payload);
-    pkt.truncate(total).ok_or(Error::Malformed)
+    if pkt.len() == total { Ok(()) } else { pkt.truncate(total).ok_or(Error::Malformed) }
 }
 
 /// Puts the other protocol's headers in the place of those that were there.

@@ -91,15 +91,28 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Result<Next, Error> {
-        replace(pkt, head, (Flags::GSO_TCP4, Flags::GSO_TCP6))?;
+        self.put_on(head, kind, pkt, cx)?;
         let meta = pkt.meta_mut();
         if as_own {
             meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
         }
         meta.set_fib(Some(FibIndex(table)));
+        Ok(Next::Lookup)
+    }
+
+    /// Gives a packet its IPv6 headers.
+    #[inline(always)]
+    pub(super) fn put_on(
+        &self,
+        head: &Head,
+        kind: Kind,
+        pkt: &mut Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Result<(), Error> {
+        replace(pkt, head, (Flags::GSO_TCP4, Flags::GSO_TCP6))?;
         self.shared.out2in.add(kind, cx.thread(), pkt.rx());
         cx.count(Error::Out2in, 1);
-        Ok(Next::Lookup)
+        Ok(())
     }
 
     /// What has no binding: the router's own, if the address is one of its interfaces'.
