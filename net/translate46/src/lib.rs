@@ -15,6 +15,7 @@ mod prefix;
 mod read;
 mod too_long;
 mod transport;
+mod with_ports;
 
 pub use error::{error_to4, error_to6};
 pub use head::{Head, HeaderFields, to4, to6};
@@ -22,6 +23,7 @@ pub use prefix::{LENGTHS, Prefix64};
 pub use read::{Ends, Fault, Fragment, ParsedPacket, carried4, carried6, read4, read6};
 pub use shoal_nat::{Kind, Sum};
 pub use too_long::{LEAST_MTU, too_long4, too_long6};
+pub use with_ports::WithPorts;
 
 /// The protocol number of ICMPv6.
 pub const ICMP6: u8 = 58;

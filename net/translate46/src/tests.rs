@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use shoal_wire::checksum::{self, Sum};
 use shoal_wire::protocol::IpProtocol;
 
+use crate::WithPorts;
 use crate::{
     Ends, Fault, Head, HeaderFields, Kind, ParsedPacket, carried4, carried6, error_to4, error_to6, read4,
     read6, to4, to6,
@@ -300,4 +301,68 @@ proptest! {
         let seen: ParsedPacket<Ipv4Addr> = read4(&again).unwrap();
         prop_assert_eq!(seen.ends, ends);
     }
+    #[test]
+    fn packets_with_ports_become_what_any_packet_does(
+        sport: u16, dport: u16, src: u32, dst: u32, class: u8, hops: u8, id: u16, is_tcp: bool, flags: bool,
+        payload in prop::collection::vec(any::<u8>(), 0..1300), new_port: u16, behind in 0..9_usize,
+    ) {
+        let ends = Ends { src: Ipv4Addr::from_bits(src), dst: Ipv4Addr::from_bits(dst), sport, dport };
+        let protocol = if is_tcp { 6 } else { 17 };
+        let mut packet =
+            ip4(ends, protocol, if flags { 0x4000 } else { 0 }, &transport4(ends, protocol, 0, &payload));
+        (packet[1], packet[8]) = (class, hops);
+        packet.extend(vec![0; behind]);
+
+        let seen = WithPorts::read4(&packet).unwrap();
+        let any = read4(&packet).unwrap();
+        let told = (seen.ends, seen.class, seen.hops, seen.payload, seen.dont_fragment);
+        prop_assert_eq!(told, (any.ends, any.class, any.hops, any.payload, any.dont_fragment));
+        let to = Ends { dport: new_port, ..six(ends) };
+        let mut there = [vec![0x55; 20], packet.clone()].concat();
+        seen.to6(&mut there, &to, shoal_nat::Sum::Whole).unwrap();
+        let head = to6(&mut packet, &any, &to, &HeaderFields::of(&any, 0)).unwrap();
+        alike(&there, &put(&head, &packet), 40, is_tcp);
+        let end = there.len() - behind;
+        verify6(&there[..end]);
+
+        let seen = WithPorts::read6(&there).unwrap();
+        let any = read6(&there).unwrap();
+        let told = (seen.ends, seen.class, seen.hops, seen.payload);
+        prop_assert_eq!(told, (any.ends, any.class, any.hops, any.payload));
+        let mut again = there.clone();
+        seen.to4(&mut again, &ends, (shoal_nat::Sum::Whole, id)).unwrap();
+        let head = to4(&mut there, &any, &ends, &HeaderFields::of(&any, id)).unwrap();
+        alike(&again[20..], &put(&head, &there), 20, is_tcp);
+        verify4(&again[20..again.len() - behind]);
+    }
+
+    #[test]
+    fn a_spoilt_packet_with_ports_is_what_any_reader_says(
+        which in 0..6_usize,
+        cut in 0..200_usize,
+        spoil in prop::collection::vec((0..80_usize, any::<u8>()), 0..4),
+    ) {
+        let mut packet = seeds()[which].clone();
+        for (at, value) in spoil {
+            if let Some(byte) = packet.get_mut(at) {
+                *byte = value;
+            }
+        }
+        packet.truncate(cut);
+        if let Some(seen) = WithPorts::read4(&packet) {
+            prop_assert_eq!(seen.ends, read4(&packet).unwrap().ends);
+            let _ = seen.to6(&mut packet.clone(), &six(seen.ends), shoal_nat::Sum::Pseudo);
+        }
+        if let Some(seen) = WithPorts::read6(&packet) {
+            prop_assert_eq!(seen.ends, read6(&packet).unwrap().ends);
+            let _ = seen.to4(&mut packet, &back(seen.ends), (shoal_nat::Sum::Pseudo, 0));
+        }
+    }
+}
+
+/// Both are the same but for the checksum behind an IP header of `header` bytes, of which there are two for some sums.
+fn alike(one: &[u8], other: &[u8], header: usize, is_tcp: bool) {
+    let at = header + if is_tcp { 16 } else { 6 };
+    let without = |packet: &[u8]| [&packet[..at], &packet[at + 2..]].concat();
+    assert_eq!(without(one), without(other));
 }

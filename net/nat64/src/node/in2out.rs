@@ -117,9 +117,15 @@ impl<const SLOW: bool> In2out<SLOW> {
         cx: &Cx<'_, Self>,
     ) -> Result<(), Error> {
         replace(pkt, head, (Flags::GSO_TCP6, Flags::GSO_TCP4))?;
+        self.translated(kind, pkt, cx);
+        Ok(())
+    }
+
+    /// Counts a packet that has been translated.
+    #[inline(always)]
+    pub(super) fn translated(&self, kind: Kind, pkt: &Packet<'_>, cx: &Cx<'_, Self>) {
         self.shared.in2out.add(kind, cx.thread(), pkt.rx());
         cx.count(Error::In2out, 1);
-        Ok(())
     }
 
     /// An ICMP error of a host about a packet that it has got, or of a router on the way.

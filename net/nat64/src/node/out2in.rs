@@ -110,9 +110,15 @@ impl<const HAIRPIN: bool> Out2in<HAIRPIN> {
         cx: &Cx<'_, Self>,
     ) -> Result<(), Error> {
         replace(pkt, head, (Flags::GSO_TCP4, Flags::GSO_TCP6))?;
+        self.translated(kind, pkt, cx);
+        Ok(())
+    }
+
+    /// Counts a packet that has been translated.
+    #[inline(always)]
+    pub(super) fn translated(&self, kind: Kind, pkt: &Packet<'_>, cx: &Cx<'_, Self>) {
         self.shared.out2in.add(kind, cx.thread(), pkt.rx());
         cx.count(Error::Out2in, 1);
-        Ok(())
     }
 
     /// What has no binding: the router's own, if the address is one of its interfaces'.

@@ -1,0 +1,58 @@
+//! Whole packets of sessions that there are, on a fused path: they go on as packets of the other protocol. Their nodes see to
+//! all others, and to packets that may be too long once they are translated.
+
+mod hosts;
+mod internet;
+
+use std::sync::Arc;
+
+use shoal_buffer::{Meta, Packet};
+use shoal_graph::superpath::WithState;
+use shoal_nat::Kind;
+use shoal_nat::tuple::TCP;
+use shoal_translate46::{LEAST_MTU, ParsedPacket};
+use shoal_wire::Ip6Header;
+
+use super::in2out::In2out;
+use super::out2in::Out2in;
+
+/// Bytes of an IPv4 header without options.
+const IP4: usize = 20;
+/// How much longer the header of IPv6 is.
+const DIFFERENCE: usize = Ip6Header::LEN - IP4;
+/// IPv4 packets up to this length may be cut on their way (RFC 7915, 5.1): they are never too long.
+const MAY_BE_CUT: usize = LEAST_MTU as usize - DIFFERENCE;
+
+/// The nodes' common cases, for chains.
+pub struct Nat64Stages {
+    /// From hosts.
+    pub in2out: Arc<WithState<In2out<false>>>,
+    /// To hosts.
+    pub out2in: Arc<WithState<Out2in<false>>>,
+}
+
+/// What it is, of a packet with ports.
+const fn kind(protocol: u8) -> Kind {
+    if protocol == TCP { Kind::Tcp } else { Kind::Udp }
+}
+
+/// Cuts off what is behind a packet of so many bytes.
+#[inline(always)]
+fn trim_to(total: usize, pkt: &mut Packet<'_>) -> Option<()> {
+    if pkt.len() == total { Some(()) } else { pkt.truncate(total) }
+}
+
+/// A packet begins with its IP header.
+#[inline(always)]
+fn now_begins_here<'m>(pkt: &'m mut Packet<'_>) -> &'m mut Meta {
+    let at = pkt.current();
+    let meta = pkt.meta_mut();
+    meta.l3 = at;
+    meta
+}
+
+/// Whether a packet is whole, of a protocol with ports or a query, and may go on.
+#[inline(always)]
+fn is_plain<A>(seen: &ParsedPacket<A>) -> bool {
+    matches!(seen.kind, Kind::Tcp | Kind::Udp | Kind::Query) && seen.fragment.is_none() && seen.hops > 1
+}
