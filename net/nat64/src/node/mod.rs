@@ -110,8 +110,24 @@ pub(crate) fn how<A>(pkt: &Packet<'_>, seen: &ParsedPacket<A>) -> HeaderFields {
 
 /// Cuts off what is behind the IP packet.
 pub(crate) fn trim<A>(pkt: &mut Packet<'_>, seen: &ParsedPacket<A>) -> Result<(), Error> {
-    let total = usize::from(seen.header) + usize::from(seen.payload);
-    if pkt.len() == total { Ok(()) } else { pkt.truncate(total).ok_or(Error::Malformed) }
+    trim_to(usize::from(seen.header) + usize::from(seen.payload), pkt).ok_or(Error::Malformed)
+}
+
+/// Cuts off what is behind a packet of so many bytes.
+#[inline(always)]
+pub(crate) fn trim_to(total: usize, pkt: &mut Packet<'_>) -> Option<()> {
+    if pkt.len() == total { Some(()) } else { pkt.truncate(total) }
+}
+
+/// A packet begins with the other protocol's header now.
+#[inline(always)]
+pub(crate) fn is_of_other_protocol(pkt: &mut Packet<'_>, (old, new): (Flags, Flags)) {
+    let at = pkt.current();
+    let meta = pkt.meta_mut();
+    meta.l3 = at;
+    if meta.flags.has(old) {
+        meta.flags = meta.flags.without(old).with(new);
+    }
 }
 
 /// Puts the other protocol's headers in the place of those that were there.
@@ -120,12 +136,7 @@ pub(crate) fn replace(pkt: &mut Packet<'_>, head: &Head, (old, new): (Flags, Fla
     pkt.pull(head.strip).ok_or(Error::Malformed)?;
     pkt.push(bytes.len()).ok_or(Error::Malformed)?;
     pkt.data_mut().get_mut(..bytes.len()).ok_or(Error::Malformed)?.copy_from_slice(bytes);
-    let at = pkt.current();
-    let meta = pkt.meta_mut();
-    meta.l3 = at;
-    if meta.flags.has(old) {
-        meta.flags = meta.flags.without(old).with(new);
-    }
+    is_of_other_protocol(pkt, (old, new));
     Ok(())
 }
 

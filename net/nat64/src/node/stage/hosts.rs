@@ -11,10 +11,10 @@ use shoal_nat::{Kind, Sum};
 use shoal_translate46::{Ends, Prefix64, WithPorts, read6, to4, too_long6};
 use shoal_wire::Ip6Header;
 
-use super::{DIFFERENCE, IP4, MAY_BE_CUT, is_plain, kind, now_begins_here, trim_to};
+use super::{DIFFERENCE, IP4, MAY_BE_CUT, is_plain, kind};
 use crate::config::{Config, Inside};
 use crate::node::in2out::In2out;
-use crate::node::{how, protocol, remote, tcp_flags, trim};
+use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim, trim_to};
 use crate::session_stores::SessionStores;
 use crate::sessions::Sessions;
 
@@ -103,10 +103,7 @@ impl In2out<false> {
         let (sum, id) = (Sum::of(pkt), pkt.number() as u16);
         seen.to4(pkt.data_mut(), &to, (sum, id))?;
         pkt.pull(DIFFERENCE)?;
-        let meta = now_begins_here(pkt);
-        if meta.flags.has(Flags::GSO_TCP6) {
-            meta.flags = meta.flags.without(Flags::GSO_TCP6).with(Flags::GSO_TCP4);
-        }
+        is_of_other_protocol(pkt, (Flags::GSO_TCP6, Flags::GSO_TCP4));
         self.translated(kind(protocol), pkt, cx);
         Some(())
     }

@@ -10,10 +10,10 @@ use shoal_nat::{Kind, Sum};
 use shoal_translate46::{Ends, LEAST_MTU, Prefix64, WithPorts, read4, to6};
 use shoal_wire::{Ip4Header, Ip6Header};
 
-use super::{DIFFERENCE, IP4, is_plain, kind, now_begins_here, trim_to};
+use super::{DIFFERENCE, IP4, is_plain, kind};
 use crate::config::{Config, Inside, Outside};
 use crate::node::out2in::Out2in;
-use crate::node::{how, protocol, remote, tcp_flags, trim};
+use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim, trim_to};
 use crate::session_stores::SessionStores;
 use crate::sessions::Sessions;
 
@@ -101,10 +101,7 @@ impl Out2in<false> {
         let to = Ends { src, dst: inside.address, sport: ends.sport, dport: inside.port };
         let sum = Sum::of(pkt);
         seen.to6(pkt.data_mut(), &to, sum)?;
-        let meta = now_begins_here(pkt);
-        if meta.flags.has(Flags::GSO_TCP4) {
-            meta.flags = meta.flags.without(Flags::GSO_TCP4).with(Flags::GSO_TCP6);
-        }
+        is_of_other_protocol(pkt, (Flags::GSO_TCP4, Flags::GSO_TCP6));
         self.translated(kind(protocol), pkt, cx);
         Some(())
     }

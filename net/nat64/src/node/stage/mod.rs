@@ -6,7 +6,6 @@ mod internet;
 
 use std::sync::Arc;
 
-use shoal_buffer::{Meta, Packet};
 use shoal_graph::superpath::WithState;
 use shoal_nat::Kind;
 use shoal_nat::tuple::TCP;
@@ -34,21 +33,6 @@ pub struct Nat64Stages {
 /// What it is, of a packet with ports.
 const fn kind(protocol: u8) -> Kind {
     if protocol == TCP { Kind::Tcp } else { Kind::Udp }
-}
-
-/// Cuts off what is behind a packet of so many bytes.
-#[inline(always)]
-fn trim_to(total: usize, pkt: &mut Packet<'_>) -> Option<()> {
-    if pkt.len() == total { Some(()) } else { pkt.truncate(total) }
-}
-
-/// A packet begins with its IP header.
-#[inline(always)]
-fn now_begins_here<'m>(pkt: &'m mut Packet<'_>) -> &'m mut Meta {
-    let at = pkt.current();
-    let meta = pkt.meta_mut();
-    meta.l3 = at;
-    meta
 }
 
 /// Whether a packet is whole, of a protocol with ports or a query, and may go on.
