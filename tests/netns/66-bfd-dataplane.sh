@@ -2,6 +2,7 @@
 # FRR beside the router, whose bfdd has the router run its BFD sessions: one session to FRR in host a, both families, one to BIRD in
 # host b. They come up, one of them with echo packets, bfdd shows the router's counters, a cut link is seen in 300 ms and bfdd hears of it, and sessions last while all
 # of FRR is killed and comes back. Neighbours never hear a packet of Linux's.
+# ALONE=a session goes down if the router or FRR gets no processor for 300 ms
 . "$(dirname "$0")/lib.sh"
 need ping bird birdc vtysh
 need_frr bfdd
