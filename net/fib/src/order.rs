@@ -50,3 +50,56 @@ impl<A: Bits> Routes<A> {
         networks.filter(|network| *network >= from).min().map_or(Begins::End, Begins::At)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::net::IpAddr;
+
+    use shoal_adj::Family;
+
+    use super::*;
+    use crate::router::router;
+    use crate::{Fib, FibIndex, Source, Via};
+
+    /// A small table is looked through, a large one is asked of the trie: both say the same.
+    #[test]
+    fn tables_of_any_size_are_listed_in_order() {
+        for count in [0, 1, 50, 4000_u64] {
+            for family in [Family::Ip4, Family::Ip6] {
+                let router = router(1);
+                let fib = router.control.get::<Fib>().unwrap();
+                let before: BTreeSet<IpPrefix> = fib
+                    .entries(family, FibIndex::DEFAULT)
+                    .unwrap()
+                    .iter()
+                    .map(|entry| entry.prefix)
+                    .collect();
+                let random = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let prefix = |n: u64| {
+                    let (address, most): (IpAddr, u64) = match family {
+                        Family::Ip4 => (((random(n) >> 32) as u32 | 1 << 24).to_be_bytes().into(), 25),
+                        Family::Ip6 => {
+                            ((0x20 << 120 | u128::from(random(n)) << 40).to_be_bytes().into(), 113)
+                        }
+                    };
+                    IpPrefix::new(address, 8 + (random(n + 1) >> 8) as u8 % most as u8).unwrap()
+                };
+                let new: BTreeSet<IpPrefix> = (0..count).map(prefix).collect();
+                fib.add_many(FibIndex::DEFAULT, new.iter().copied(), Source::Cli, &[Via::Drop.into()])
+                    .unwrap();
+                let listed: Vec<IpPrefix> = fib
+                    .entries(family, FibIndex::DEFAULT)
+                    .unwrap()
+                    .iter()
+                    .map(|entry| entry.prefix)
+                    .collect();
+                let expected: BTreeSet<(IpAddr, u8)> =
+                    before.union(&new).map(|prefix| (prefix.network(), prefix.len())).collect();
+                let listed: Vec<(IpAddr, u8)> =
+                    listed.iter().map(|prefix| (prefix.network(), prefix.len())).collect();
+                assert_eq!(listed, expected.into_iter().collect::<Vec<_>>(), "{count} {family:?}");
+            }
+        }
+    }
+}
