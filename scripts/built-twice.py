@@ -33,7 +33,7 @@ def main():
     if not first or not second:
         sys.exit("FAIL built-twice: no library in the messages of one of the builds")
     # A library that the first build has in two variants may be there in more, for the programs that only the second has.
-    twice = sorted(name for key, files in second.items() for name in [key[1]] if key in first and not first[key] & files)
+    twice = sorted(key[1] for key, files in second.items() if key in first and not first[key] & files)
     if twice:
         print(f"FAIL built-twice: {len(twice)} libraries of {len(first)} were built for the programs and again for the tests, "
               f"since their features or their profile differ: {', '.join(twice[:10])}")

@@ -40,13 +40,13 @@ impl<A: Bits> Routes<A> {
         }
         at.behind(A::BITS).map(Into::into)
     }
+
     /// The first address from `from` on at which an entry begins.
     fn begins(&self, from: A) -> Begins<A> {
-        let filled = || self.lengths().filter(|map| !map.is_empty());
-        if filled().map(Map::bytes).sum::<usize>() > FEW {
+        if self.lengths().map(Map::bytes).sum::<usize>() > FEW {
             return self.writer.begins(from, AT_A_TIME);
         }
-        let networks = filled().flat_map(|map| map.iter().map(|(network, _)| network));
+        let networks = self.lengths().flat_map(|map| map.iter().map(|(network, _)| network));
         networks.filter(|network| *network >= from).min().map_or(Begins::End, Begins::At)
     }
 }
@@ -69,12 +69,12 @@ mod tests {
             for family in [Family::Ip4, Family::Ip6] {
                 let router = router(1);
                 let fib = router.control.get::<Fib>().unwrap();
-                let before: BTreeSet<IpPrefix> = fib
-                    .entries(family, FibIndex::DEFAULT)
-                    .unwrap()
-                    .iter()
-                    .map(|entry| entry.prefix)
-                    .collect();
+                let key = |prefix: &IpPrefix| (prefix.network(), prefix.len());
+                let listed = || -> Vec<(IpAddr, u8)> {
+                    let all = fib.entries(family, FibIndex::DEFAULT).unwrap();
+                    all.iter().map(|entry| key(&entry.prefix)).collect()
+                };
+                let before = listed();
                 let random = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 let prefix = |n: u64| {
                     let (address, most): (IpAddr, u64) = match family {
@@ -88,17 +88,9 @@ mod tests {
                 let new: BTreeSet<IpPrefix> = (0..count).map(prefix).collect();
                 fib.add_many(FibIndex::DEFAULT, new.iter().copied(), Source::Cli, &[Via::Drop.into()])
                     .unwrap();
-                let listed: Vec<IpPrefix> = fib
-                    .entries(family, FibIndex::DEFAULT)
-                    .unwrap()
-                    .iter()
-                    .map(|entry| entry.prefix)
-                    .collect();
                 let expected: BTreeSet<(IpAddr, u8)> =
-                    before.union(&new).map(|prefix| (prefix.network(), prefix.len())).collect();
-                let listed: Vec<(IpAddr, u8)> =
-                    listed.iter().map(|prefix| (prefix.network(), prefix.len())).collect();
-                assert_eq!(listed, expected.into_iter().collect::<Vec<_>>(), "{count} {family:?}");
+                    before.into_iter().chain(new.iter().map(key)).collect();
+                assert_eq!(listed(), expected.into_iter().collect::<Vec<_>>(), "{count} {family:?}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Packets that are too long once they are translated, of which the sender is to hear in its own protocol. What the router says
 //! of a translated packet would go to an address that stands for the sender, and not to the sender.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
 use crate::head::SMALL;
 use crate::read::ParsedPacket;
@@ -30,10 +30,12 @@ pub fn too_long4(
     (becomes > usize::from(mtu)).then(|| mtu.saturating_sub(DIFFERENCE))
 }
 
-/// The same of an IPv6 packet that becomes one of IPv4 (RFC 7915, 5). Shorter ones than 1,280 bytes may be cut in IPv4.
-pub fn too_long6(seen: &ParsedPacket<Ipv6Addr>, payload: usize, mtu: impl FnOnce() -> u16) -> Option<u16> {
+/// The same of an IPv6 packet that becomes one of IPv4 (RFC 7915, 5). Shorter ones than 1,280 bytes may be cut in IPv4, and so may
+/// fragments.
+#[inline(always)]
+pub fn too_long6(is_fragment: bool, payload: usize, mtu: impl FnOnce() -> u16) -> Option<u16> {
     let becomes = payload + IP4;
-    if seen.fragment.is_some() || becomes <= SMALL {
+    if is_fragment || becomes <= SMALL {
         return None;
     }
     let mtu = mtu();

@@ -30,8 +30,6 @@ pub struct WithPorts<A> {
     pub hops: u8,
     /// Bytes behind the IP header, as that says.
     pub payload: u16,
-    /// Of IPv4: whether it must not be fragmented.
-    pub dont_fragment: bool,
     /// TCP's flags, 0 of UDP.
     pub flags: u8,
 }
@@ -123,7 +121,7 @@ impl WithPorts<Ipv6Addr> {
         let (src, dst) = (Ipv6Addr::from_bits(sixteen(ip, 8)), Ipv6Addr::from_bits(sixteen(ip, 24)));
         let ends = Ends { src, dst, sport, dport };
         let class = (first >> 20) as u8;
-        let packet = WithPorts { ends, protocol, class, hops: ip[7], payload, dont_fragment: false, flags };
+        let packet = WithPorts { ends, protocol, class, hops: ip[7], payload, flags };
         (first >> 28 == 6).then_some(packet)
     }
 
@@ -165,11 +163,10 @@ impl WithPorts<Ipv4Addr> {
         if ip[0] != 0x45 || flags & 0x3fff != 0 {
             return None;
         }
-        let dont_fragment = flags & 0x4000 != 0;
         let (sport, dport, flags) = transport(bytes, IP4, protocol, payload)?;
         let (src, dst) = (Ipv4Addr::from_bits(four(ip, 12)), Ipv4Addr::from_bits(four(ip, 16)));
         let ends = Ends { src, dst, sport, dport };
-        let packet = WithPorts { ends, protocol, class: ip[1], hops: ip[8], payload, dont_fragment, flags };
+        let packet = WithPorts { ends, protocol, class: ip[1], hops: ip[8], payload, flags };
         (protocol == TCP || two(bytes, IP4 + 6) != 0).then_some(packet)
     }
 

@@ -1,5 +1,7 @@
 //! A feature that gives packets the header of another protocol, as a stage of a chain with an end for each protocol.
 
+use std::sync::Arc;
+
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
@@ -47,7 +49,7 @@ pub struct Cross<A: CrossOptional, Same, Other> {
 
 impl<A: CrossOptional, Same: Link, Other: Link> Cross<A, Same, Other> {
     /// The feature, and both ends.
-    pub fn new(feature: std::sync::Arc<WithState<A>>, same: Same, other: Other) -> Self {
+    pub fn new(feature: Arc<WithState<A>>, same: Same, other: Other) -> Self {
         Cross { feature: Stage::new(Some(feature), ()), same, other }
     }
 

@@ -156,7 +156,7 @@ impl PacketNode for Ip6MapT {
         let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
         let mtu = || self.shared.mtu(far(), cx.guard());
         if carried.is_none()
-            && let Some(longest) = too_long6(&seen, payload, mtu)
+            && let Some(longest) = too_long6(seen.fragment.is_some(), payload, mtu)
         {
             IcmpError::too_big(longest).ask(pkt);
             return Ok(Next::IcmpError);

@@ -191,7 +191,7 @@ impl<const SLOW: bool> In2out<SLOW> {
         let far = prefix.extract(dst);
         let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
         let mtu = || self.shared.mtu_to_internet(far, cx.guard());
-        if let Some(longest) = too_long6(&seen, payload, mtu) {
+        if let Some(longest) = too_long6(seen.fragment.is_some(), payload, mtu) {
             IcmpError::too_big(longest).ask(pkt);
             return Ok(Next::IcmpError);
         }

@@ -1,6 +1,6 @@
 //! Packets of IPv6 hosts.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use shoal_buffer::{Flags, Packet, SwIfIndex};
 use shoal_fib::FibIndex;
@@ -11,7 +11,7 @@ use shoal_nat::{Kind, Sum};
 use shoal_translate46::{Ends, Prefix64, WithPorts, read6, to4, too_long6};
 use shoal_wire::Ip6Header;
 
-use super::{DIFFERENCE, IP4, MAY_BE_CUT, is_plain, kind};
+use super::{DIFFERENCE, IP4, is_plain, kind};
 use crate::config::{Config, Inside};
 use crate::node::in2out::In2out;
 use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim, trim_to};
@@ -88,13 +88,8 @@ impl In2out<false> {
         {
             return None;
         }
-        let becomes = pkt.meta().gso_piece().unwrap_or(payload.into()) + IP4;
-        if becomes > MAY_BE_CUT && becomes > usize::from(self.shared.mtu_to_internet(far, cx.guard())) {
-            return None;
-        }
-        // IPv4's length counts its header, too.
         let total = usize::from(payload) + Ip6Header::LEN;
-        if payload > u16::MAX - IP4 as u16 || pkt.len() < total {
+        if self.is_too_long(payload, far, pkt, cx) || pkt.len() < total {
             return None;
         }
         let outside = sessions.of_host(&inside, (far, ends.dport), seen.flags, cx.now())?;
@@ -106,6 +101,14 @@ impl In2out<false> {
         is_of_other_protocol(pkt, (Flags::GSO_TCP6, Flags::GSO_TCP4));
         self.translated(kind(protocol), pkt, cx);
         Some(())
+    }
+
+    /// Whether a packet that is no fragment would be too long for its way, or for IPv4, whose length counts its header, too.
+    #[inline(always)]
+    fn is_too_long(&self, payload: u16, far: Ipv4Addr, pkt: &Packet<'_>, cx: &Cx<'_, Self>) -> bool {
+        let longest = pkt.meta().gso_piece().unwrap_or(payload.into());
+        let mtu = || self.shared.mtu_to_internet(far, cx.guard());
+        payload > u16::MAX - IP4 as u16 || too_long6(false, longest, mtu).is_some()
     }
 
     /// The same of a query, or a packet with extension headers.
@@ -123,14 +126,10 @@ impl In2out<false> {
         let inside =
             Inside { address: seen.ends.src, port: seen.ends.sport, protocol: protocol(&seen), table };
         let far = prefix.extract(seen.ends.dst);
-        if config.of_inside(&inside) != cx.thread() || config.is_shared(far) {
-            return None;
-        }
-        let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
-        let is_too_long =
-            too_long6(&seen, payload, || self.shared.mtu_to_internet(far, cx.guard())).is_some();
-        // IPv4's length counts its header, too.
-        if is_too_long || seen.payload > u16::MAX - 20 {
+        if config.of_inside(&inside) != cx.thread()
+            || config.is_shared(far)
+            || self.is_too_long(seen.payload, far, pkt, cx)
+        {
             return None;
         }
         let (remote, flags) = (remote(&seen, far, seen.ends.dport), tcp_flags(pkt, &seen));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use shoal_graph::superpath::WithState;
 use shoal_nat::Kind;
 use shoal_nat::tuple::TCP;
-use shoal_translate46::{LEAST_MTU, ParsedPacket};
+use shoal_translate46::ParsedPacket;
 use shoal_wire::Ip6Header;
 
 use super::in2out::In2out;
@@ -19,8 +19,6 @@ use super::out2in::Out2in;
 const IP4: usize = 20;
 /// How much longer the header of IPv6 is.
 const DIFFERENCE: usize = Ip6Header::LEN - IP4;
-/// IPv4 packets up to this length may be cut on their way (RFC 7915, 5.1): they are never too long.
-const MAY_BE_CUT: usize = LEAST_MTU as usize - DIFFERENCE;
 
 /// The nodes' common cases, for chains.
 pub struct Nat64Stages {
