@@ -147,6 +147,23 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
         Some(Flow { entry: self.entries.get_mut(index as usize)?, index })
     }
 
+    /// The flow of a key, by a look-up that was done ahead if it was for that key.
+    #[inline(always)]
+    pub fn find_by(&mut self, ahead: Option<&Search<K>>, key: K) -> Option<Flow<'_, K, V>> {
+        match ahead.filter(|ahead| ahead.key == key) {
+            Some(ahead) => self.find(ahead),
+            None => self.find_alone(key),
+        }
+    }
+
+    /// The flow of a key whose look-up was not done ahead.
+    #[inline(never)]
+    fn find_alone(&mut self, key: K) -> Option<Flow<'_, K, V>> {
+        let mut search = self.search(key);
+        self.seek_one(&mut search);
+        self.find(&search)
+    }
+
     /// As [`find`](Self::find), without a way to change the flow.
     #[inline(always)]
     pub fn peek(&self, search: &Search<K>) -> Option<&V> {

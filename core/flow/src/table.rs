@@ -5,7 +5,7 @@ use std::fmt;
 use shoal_infra::{Links, StableVec, Wheel, budget};
 
 use crate::bucket::Bucket;
-use crate::entry::{Armed, Entries, Entry, Handle, Hashed};
+use crate::entry::{Armed, Entries, Entry, Flow, Handle, Hashed};
 use crate::expiry::{Stamp, Tick, Timeout, Timeouts};
 use crate::hash::Seed;
 use crate::index::{Index, fill_for};
@@ -156,6 +156,19 @@ impl<K: FlowKey, V: Copy> FlowTable<K, V> {
     pub fn handle_at(&self, index: u32) -> Option<Handle> {
         let entry = self.entries.get(index as usize).filter(|entry| entry.is_live())?;
         Some(Handle { index, generation: entry.generation })
+    }
+
+    /// The same, as [`find`](Self::find) gives it.
+    #[inline(always)]
+    pub fn flow_of(&mut self, index: u32) -> Option<Flow<'_, K, V>> {
+        let entry = self.entries.get_mut(index as usize).filter(|entry| entry.is_live())?;
+        Some(Flow { entry, index })
+    }
+
+    /// Asks memory for the flow of a number.
+    #[inline(always)]
+    pub fn prefetch_at(&self, index: u32) {
+        self.entries.prefetch(index as usize);
     }
 
     /// Puts a flow's end off: it has a packet now. False if it is gone.

@@ -25,7 +25,9 @@ use crate::state::Stateful;
 
 mod ahead;
 mod bind;
+mod borrowed_table;
 mod cross;
+mod cross_lookups;
 mod direct;
 mod flow_lookup;
 mod flow_stage;

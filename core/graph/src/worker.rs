@@ -155,10 +155,16 @@ impl Worker {
 
     /// One round: everything that can be done now, to the end.
     pub fn round(&mut self) -> Round {
+        self.round_after(None).0
+    }
+
+    /// The same, right after a round whose last node had run at `last`. Tells when the last node of this one had: the
+    /// counter need not be read in between.
+    fn round_after(&mut self, last: Option<u64>) -> (Round, u64) {
         let mail = self.read_mail();
         // Every node by itself, as for packets that are traced.
         self.lane.tracer.active |= self.lane.monitor.is_on;
-        let start = tsc();
+        let start = last.filter(|_| !mail).unwrap_or_else(tsc);
         if !self.reader.is_online() {
             self.reader.online();
         }
@@ -180,7 +186,7 @@ impl Worker {
         }
         self.shared.work().add(load);
         // Packets that wait for room in a ring are work still to be done.
-        Round { packets, worked: worked || self.lane.outbox.holds() }
+        (Round { packets, worked: worked || self.lane.outbox.holds() }, mark)
     }
 
     /// Takes what other threads have sent and handles it, without looking at queues: before a thread is forgotten.
@@ -375,8 +381,10 @@ impl Worker {
 
     /// The loop of a worker thread, until it is asked to stop.
     pub(crate) fn run(&mut self) {
+        let mut last = None;
         while !self.shared.is_stopping() {
-            let round = self.round();
+            let (round, mark) = self.round_after(last);
+            last = round.worked.then_some(mark);
             if !round.worked {
                 self.rest(None, || true);
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use shoal_flow::{FlowTable, Handle, Settings, TableError, Tick, Timeout};
+use shoal_flow::{Flow, FlowTable, Handle, Settings, TableError, Tick, Timeout};
 use shoal_graph::clock::Time;
 use shoal_nat::Random;
 use shoal_nat::tuple::{ICMP, TCP};
@@ -12,9 +12,12 @@ use shoal_nat_state::sync::Tap;
 use crate::config::{Config, Inside, Limits, Outside, Timeouts, has_ports, range};
 use crate::tcp::{Side, State};
 
+mod entry;
 mod moves;
 mod sync;
 
+use entry::{Entry, inside_key, inside_of, outside_key, protocol_of};
+pub use entry::{Key, from_host_key, from_internet_key, remote_of, shared_of};
 pub use sync::SyncedSession;
 
 /// Ticks of a second.
@@ -35,65 +38,14 @@ const UDP_TIMEOUT: Timeout = Timeout::new(0);
 const OPEN_TIMEOUT: Timeout = Timeout::new(1);
 const TRANSITORY_TIMEOUT: Timeout = Timeout::new(2);
 const ICMP_TIMEOUT: Timeout = Timeout::new(3);
-/// A binding lives as long as it has sessions.
+/// A binding lives as long as it has sessions, and what is found from the other side as long as what it leads to.
 const FOLLOWS: Timeout = Timeout::new(15);
 
 /// A place on the Internet: address and port.
 pub type Remote = (Ipv4Addr, u16);
 
-type Key = [u64; 3];
-
-/// What a key is of, in its last word.
-const OF_INSIDE: u64 = 1;
-const OF_OUTSIDE: u64 = 2;
-const OF_SESSION: u64 = 3;
-
-fn inside_key(inside: &Inside) -> Key {
-    let Inside { address, port, protocol, table } = *inside;
-    let bits = address.to_bits();
-    let low = u64::from(table) << 32 | u64::from(port) << 16 | u64::from(protocol) << 8 | OF_INSIDE;
-    [(bits >> 64) as u64, bits as u64, low]
-}
-
-fn outside_key(outside: Outside) -> Key {
-    let Outside { address, port, protocol } = outside;
-    let low = u64::from(port) << 16 | u64::from(protocol) << 8 | OF_OUTSIDE;
-    [0, u64::from(address.to_bits()), low]
-}
-
-fn session_key(binding: u32, (address, port): Remote) -> Key {
-    [u64::from(binding), u64::from(address.to_bits()), u64::from(port) << 16 | OF_SESSION]
-}
-
-/// A binding.
-#[derive(Clone, Copy, Debug)]
-struct Binding {
-    inside: Inside,
-    outside: Outside,
-    sessions: u32,
-    /// The place of the entry by the outside.
-    other: u32,
-    is_static: bool,
-}
-
-/// A session.
-#[derive(Clone, Copy, Debug)]
-struct Session {
-    binding: u32,
-    remote: Remote,
-    state: State,
-    protocol: u8,
-    /// The tick of its first packet, as far as ticks of a session are told apart.
-    began: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Entry {
-    Binding(Binding),
-    /// By the outside: the place of the binding.
-    Outside(u32),
-    Session(Session),
-}
+/// What a session is looked for by, and where the search is.
+pub type Query = shoal_flow::Search<Key>;
 
 /// A session as it is shown, and as it goes from thread to thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,6 +109,11 @@ fn tick(now: Time) -> Tick {
     Tick(now.0 / TICK)
 }
 
+/// Bindings and sessions have an entry for each side.
+fn most_entries(Limits { bindings, sessions }: Limits) -> u32 {
+    bindings.saturating_add(sessions).saturating_mul(2)
+}
+
 fn timeout(protocol: u8, state: State) -> Timeout {
     match protocol {
         TCP if state.is_open() => OPEN_TIMEOUT,
@@ -164,6 +121,32 @@ fn timeout(protocol: u8, state: State) -> Timeout {
         ICMP => ICMP_TIMEOUT,
         _ => UDP_TIMEOUT,
     }
+}
+
+/// A packet uses a session, of TCP with such flags; its new timeout if that is another, and whether the packet keeps it.
+#[inline(always)]
+fn used(
+    mut flow: Flow<'_, Key, Entry>,
+    (from, flags): (Side, u8),
+    now: Tick,
+) -> Option<(Handle, Timeout, bool)> {
+    let protocol = protocol_of(flow.key()[3]);
+    let handle = flow.handle();
+    let Entry::Session { state, .. } = flow.value_mut() else { return None };
+    let old = *state;
+    // RFC 6146, 3.5.2.2: once both have ended it, packets keep it no longer.
+    let touches = old != State::BothFin;
+    if protocol == TCP {
+        *state = old.after(from, flags);
+        let new = timeout(protocol, *state);
+        if new != timeout(protocol, old) {
+            return Some((handle, new, touches));
+        }
+    }
+    if touches {
+        flow.touch(now);
+    }
+    None
 }
 
 impl Sessions {
@@ -188,10 +171,7 @@ impl Sessions {
     /// # Errors
     /// There is no memory.
     pub fn open(&mut self, config: &Config, now: Time) -> Result<(), TableError> {
-        let Limits { bindings, sessions } = config.limits;
-        // A binding has an entry for each side.
-        let most = bindings.saturating_mul(2).saturating_add(sessions);
-        self.table = Some(FlowTable::new(Settings::flows(most), tick(now))?);
+        self.table = Some(FlowTable::new(Settings::flows(most_entries(config.limits)), tick(now))?);
         self.limits = config.limits;
         self.set_timeouts(&config.timeouts)
     }
@@ -239,15 +219,6 @@ impl Sessions {
         }
     }
 
-    fn binding_at(&self, place: u32) -> Option<(Handle, &Binding)> {
-        let table = self.table.as_ref()?;
-        let handle = table.handle_at(place)?;
-        match table.get(handle)? {
-            Entry::Binding(binding) => Some((handle, binding)),
-            Entry::Outside(_) | Entry::Session(_) => None,
-        }
-    }
-
     fn place_of_inside(&self, inside: &Inside) -> Option<u32> {
         Some(self.table.as_ref()?.handle_of(inside_key(inside))?.index())
     }
@@ -256,16 +227,23 @@ impl Sessions {
         let table = self.table.as_ref()?;
         match table.get(table.handle_of(outside_key(outside))?)? {
             Entry::Outside(place) => Some(*place),
-            Entry::Binding(_) | Entry::Session(_) => None,
+            _ => None,
         }
     }
 
+    /// What a place holds, and by what key.
+    fn entry_at(&self, place: u32) -> Option<(Handle, &Key, &Entry)> {
+        let table = self.table.as_ref()?;
+        let handle = table.handle_at(place)?;
+        Some((handle, table.key(handle)?, table.get(handle)?))
+    }
+
     fn inside_at(&self, place: u32) -> Option<Inside> {
-        Some(self.binding_at(place)?.1.inside)
+        Some(self.bound_at(place)?.inside)
     }
 
     fn outside_at(&self, place: u32) -> Option<Outside> {
-        Some(self.binding_at(place)?.1.outside)
+        Some(self.bound_at(place)?.outside)
     }
 
     /// What stands for a host, whatever it speaks with: for errors about its packets.
@@ -278,46 +256,80 @@ impl Sessions {
         self.inside_at(self.place_of_outside(outside)?)
     }
 
+    /// Begins to look for the session of a key.
+    #[inline(always)]
+    pub fn begin_search(&self, key: Key) -> Query {
+        self.table.as_ref().map_or_else(Query::default, |table| table.search(key))
+    }
+
+    /// Goes on: asks memory for the session, of the Internet's packets for what leads to it.
+    #[inline(always)]
+    pub fn seek(&self, query: &mut Query) {
+        if let Some(table) = &self.table {
+            table.seek_one(query);
+        }
+    }
+
+    /// Asks memory for the session of a packet of the Internet.
+    #[inline(always)]
+    pub fn fetch(&self, query: &Query) {
+        if let Some(table) = &self.table
+            && let Some(Entry::Reply { session, .. }) = table.peek(query)
+        {
+            table.prefetch_at(*session);
+        }
+    }
+
+    /// The host of the session that a search of the Internet's packets finds.
+    pub fn host_of(&self, query: &Query) -> Option<Ipv6Addr> {
+        let Some(Entry::Reply { session, .. }) = self.table.as_ref()?.peek(query) else { return None };
+        Some(inside_of(self.entry_at(*session)?.1).address)
+    }
+
     /// What stands for a host in a session that there is. The packet uses it.
     pub fn of_host(&mut self, inside: &Inside, remote: Remote, flags: u8, now: Time) -> Option<Outside> {
-        let place = self.place_of_inside(inside)?;
-        self.used(place, remote, (Side::V6, flags), now)?;
-        self.outside_at(place)
+        let (address, port) = self.from_host(None, from_host_key(inside, remote), flags, now)?;
+        Some(Outside { address, port, protocol: inside.protocol })
     }
 
     /// The host of a session that there is. The packet uses it.
     pub fn of_internet(&mut self, outside: Outside, remote: Remote, flags: u8, now: Time) -> Option<Inside> {
-        let place = self.place_of_outside(outside)?;
-        self.used(place, remote, (Side::V4, flags), now)?;
-        self.inside_at(place)
+        self.from_internet(None, from_internet_key(outside, remote), flags, now)
     }
 
-    fn used(&mut self, binding: u32, remote: Remote, (from, flags): (Side, u8), now: Time) -> Option<()> {
-        let now = tick(now);
+    /// The same as [`of_host`](Self::of_host) by a key, and with a search that may be for it: address and port.
+    #[inline(always)]
+    pub fn from_host(&mut self, query: Option<&Query>, key: Key, flags: u8, now: Time) -> Option<Remote> {
+        let flow = self.table.as_mut()?.find_by(query, key)?;
+        let Entry::Session { outside, .. } = *flow.value() else { return None };
+        if let Some(change) = used(flow, (Side::V6, flags), tick(now)) {
+            self.opened_or_closed(change, tick(now));
+        }
+        Some(outside)
+    }
+
+    /// The same as [`of_internet`](Self::of_internet) by a key, and with a search that may be for it.
+    #[inline(always)]
+    pub fn from_internet(&mut self, query: Option<&Query>, key: Key, flags: u8, now: Time) -> Option<Inside> {
         let table = self.table.as_mut()?;
-        let handle = table.handle_of(session_key(binding, remote))?;
-        let Entry::Session(session) = table.get_mut(handle)? else { return None };
-        let old = session.state;
-        if session.protocol == TCP {
-            session.state = old.after(from, flags);
+        let Entry::Reply { session, .. } = *table.find_by(query, key)?.value() else { return None };
+        let flow = table.flow_of(session)?;
+        let inside = inside_of(flow.key());
+        if let Some(change) = used(flow, (Side::V4, flags), tick(now)) {
+            self.opened_or_closed(change, tick(now));
         }
-        let (new, protocol) = (session.state, session.protocol);
-        // RFC 6146, 3.5.2.2: once both have ended it, packets keep it no longer.
-        let touches = old != State::BothFin;
-        if timeout(protocol, old) != timeout(protocol, new) {
-            table.set_timeout(handle, timeout(protocol, new), now);
-            self.opened_or_closed(handle, touches, now);
-        } else if touches {
-            table.touch(handle, now);
-        }
-        Some(())
+        Some(inside)
     }
 
     /// A session has another timeout.
     #[cold]
-    fn opened_or_closed(&mut self, handle: Handle, touches: bool, now: Tick) {
-        if touches && let Some(table) = self.table.as_mut() {
-            table.touch(handle, now);
+    #[inline(never)]
+    fn opened_or_closed(&mut self, (handle, timeout, touches): (Handle, Timeout, bool), now: Tick) {
+        if let Some(table) = self.table.as_mut() {
+            table.set_timeout(handle, timeout, now);
+            if touches {
+                table.touch(handle, now);
+            }
         }
         if self.tap.is_on() {
             self.tell(handle, now);
@@ -441,16 +453,10 @@ impl Sessions {
             return Err(Refusal::FullOfBindings);
         }
         let table = self.table.as_mut().ok_or(Refusal::Full)?;
-        let binding = Binding { inside: *inside, outside, sessions: 0, other: 0, is_static };
-        let full = |_| Refusal::Full;
-        let here = table.insert(inside_key(inside), Entry::Binding(binding), FOLLOWS, now).map_err(full)?;
-        let Ok(other) = table.insert(outside_key(outside), Entry::Outside(here.index()), FOLLOWS, now) else {
-            table.remove(here);
-            return Err(Refusal::Full);
-        };
-        if let Some(Entry::Binding(binding)) = table.get_mut(here) {
-            binding.other = other.index();
-        }
+        let Outside { address, port, .. } = outside;
+        let binding = Entry::Binding { outside: (address, port), is_static, sessions: 0, other: 0 };
+        let key = inside_key(inside);
+        let here = insert_both(table, (key, binding), outside_key(outside), Entry::Outside, FOLLOWS, now)?;
         self.bindings += 1;
         if is_static {
             self.statics += 1;
@@ -463,52 +469,66 @@ impl Sessions {
 
     /// A session by a binding; one that there is stays.
     fn join(&mut self, place: u32, remote: Remote, state: State, now: Time) -> Result<(), Refusal> {
-        let (_, binding) = self.binding_at(place).ok_or(Refusal::Full)?;
-        let protocol = binding.inside.protocol;
+        let Bound { inside, outside, .. } = self.bound_at(place).ok_or(Refusal::Full)?;
+        let protocol = inside.protocol;
         let is_full = self.count >= self.limits.sessions;
         let table = self.table.as_mut().ok_or(Refusal::Full)?;
-        let key = session_key(place, remote);
+        let key = from_host_key(&inside, remote);
         if table.handle_of(key).is_some() {
             return Ok(());
         }
-        let session = Session { binding: place, remote, state, protocol, began: tick(now).0 as u32 };
-        let timeout = timeout(protocol, state);
-        let made =
-            if is_full { None } else { table.insert(key, Entry::Session(session), timeout, tick(now)).ok() };
-        let Some(made) = made else {
-            self.let_go(place);
-            return Err(Refusal::Full);
+        let began = tick(now).0 as u32;
+        let session =
+            Entry::Session { outside: (outside.address, outside.port), state, binding: place, other: 0 };
+        let reply = |session| Entry::Reply { session, began };
+        let made = if is_full {
+            Err(Refusal::Full)
+        } else {
+            let (other, timeout) = (from_internet_key(outside, remote), timeout(protocol, state));
+            insert_both(table, (key, session), other, reply, timeout, tick(now))
+        };
+        let made = match made {
+            Ok(made) => made,
+            Err(why) => {
+                self.let_go(place);
+                return Err(why);
+            }
         };
         self.count += 1;
         // Of a TCP connection another router hears when it is established.
         if self.tap.is_on() && protocol != TCP {
             self.tap.began(made.to_bits(), now);
         }
-        self.with_binding(place, |binding| binding.sessions += 1);
+        self.with_sessions(place, |sessions| *sessions += 1);
         Ok(())
     }
 
-    fn with_binding(&mut self, place: u32, change: impl FnOnce(&mut Binding)) {
-        if let Some(table) = self.table.as_mut()
-            && let Some(handle) = table.handle_at(place)
-            && let Some(Entry::Binding(binding)) = table.get_mut(handle)
+    /// Changes how many sessions a binding has.
+    fn with_sessions(&mut self, place: u32, change: impl FnOnce(&mut u32)) {
+        if let Some(mut flow) = self.table.as_mut().and_then(|table| table.flow_of(place))
+            && let Entry::Binding { sessions, .. } = flow.value_mut()
         {
-            change(binding);
+            change(sessions);
         }
+    }
+
+    /// Takes an entry away, and the one of the other side.
+    fn remove(&mut self, handle: Handle) -> Option<(Key, Entry)> {
+        let table = self.table.as_mut()?;
+        let (key, entry) = table.remove(handle)?;
+        if let Entry::Binding { other, .. } | Entry::Session { other, .. } = entry
+            && let Some(other) = table.handle_at(other)
+        {
+            table.remove(other);
+        }
+        Some((key, entry))
     }
 
     /// A binding without sessions goes.
     fn let_go(&mut self, place: u32) {
-        let Some((handle, binding)) = self.binding_at(place) else { return };
-        let Binding { inside, outside, other, sessions, is_static } = *binding;
-        if sessions > 0 {
-            return;
-        }
-        if let Some(table) = self.table.as_mut() {
-            table.remove(handle);
-            if let Some(other) = table.handle_at(other) {
-                table.remove(other);
-            }
+        let Some(Bound { inside, outside, is_static, sessions: 0 }) = self.bound_at(place) else { return };
+        if let Some(handle) = self.table.as_ref().and_then(|table| table.handle_at(place)) {
+            self.remove(handle);
         }
         self.bindings = self.bindings.saturating_sub(1);
         if is_static {
@@ -544,45 +564,68 @@ impl Sessions {
         if self.tap.is_on() {
             self.tell_end(handle);
         }
-        let Some((_, Entry::Session(session))) = self.table.as_mut()?.remove(handle) else { return None };
+        let (key, entry) = self.remove(handle)?;
+        let Entry::Session { binding, .. } = entry else { return None };
         self.count = self.count.saturating_sub(1);
-        let record = self.record(&session);
-        self.with_binding(session.binding, |binding| binding.sessions = binding.sessions.saturating_sub(1));
-        self.let_go(session.binding);
-        record
-    }
-
-    fn record(&self, session: &Session) -> Option<Record> {
-        let (_, binding) = self.binding_at(session.binding)?;
-        let Binding { inside, outside, .. } = *binding;
-        Some(Record { inside, outside, remote: session.remote, state: session.state })
+        self.with_sessions(binding, |sessions| *sessions = sessions.saturating_sub(1));
+        self.let_go(binding);
+        record(&key, &entry)
     }
 
     fn places(&self) -> std::ops::Range<u32> {
         0..self.table.as_ref().map_or(0, |table| u32::try_from(table.places()).unwrap_or(u32::MAX))
     }
 
-    fn session_at(&self, place: u32) -> Option<(Handle, &Session)> {
-        let table = self.table.as_ref()?;
-        let handle = table.handle_at(place)?;
-        match table.get(handle)? {
-            Entry::Session(session) => Some((handle, session)),
-            Entry::Binding(_) | Entry::Outside(_) => None,
-        }
+    fn session_at(&self, place: u32) -> Option<(Handle, Record)> {
+        let (handle, key, entry) = self.entry_at(place)?;
+        Some((handle, record(key, entry)?))
+    }
+
+    fn bound_at(&self, place: u32) -> Option<Bound> {
+        let (_, key, entry) = self.entry_at(place)?;
+        let Entry::Binding { outside: (address, port), is_static, sessions, .. } = *entry else {
+            return None;
+        };
+        let inside = inside_of(key);
+        let outside = Outside { address, port, protocol: inside.protocol };
+        Some(Bound { inside, outside, is_static, sessions })
     }
 
     /// All sessions.
     pub fn records(&self) -> Vec<Record> {
-        self.places().filter_map(|place| self.record(self.session_at(place)?.1)).collect()
+        self.places().filter_map(|place| Some(self.session_at(place)?.1)).collect()
     }
 
     /// All bindings.
     pub fn bound(&self) -> Vec<Bound> {
-        let of = |place| {
-            let (_, binding) = self.binding_at(place)?;
-            let Binding { inside, outside, is_static, sessions, .. } = *binding;
-            Some(Bound { inside, outside, is_static, sessions })
-        };
-        self.places().filter_map(of).collect()
+        self.places().filter_map(|place| self.bound_at(place)).collect()
     }
+}
+
+/// The session of an entry, if it is one.
+fn record(key: &Key, entry: &Entry) -> Option<Record> {
+    let Entry::Session { outside: (address, port), state, .. } = *entry else { return None };
+    let inside = inside_of(key);
+    let outside = Outside { address, port, protocol: inside.protocol };
+    Some(Record { inside, outside, remote: remote_of(key), state })
+}
+
+/// Makes an entry and the one of the other side, which lives as long.
+fn insert_both(
+    table: &mut FlowTable<Key, Entry>,
+    (key, entry): (Key, Entry),
+    other_key: Key,
+    other: impl FnOnce(u32) -> Entry,
+    timeout: Timeout,
+    now: Tick,
+) -> Result<Handle, Refusal> {
+    let here = table.insert(key, entry, timeout, now).map_err(|_| Refusal::Full)?;
+    let Ok(there) = table.insert(other_key, other(here.index()), FOLLOWS, now) else {
+        table.remove(here);
+        return Err(Refusal::Full);
+    };
+    if let Some(Entry::Binding { other, .. } | Entry::Session { other, .. }) = table.get_mut(here) {
+        *other = there.index();
+    }
+    Ok(here)
 }

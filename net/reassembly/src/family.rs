@@ -426,6 +426,17 @@ impl Family for Ip6 {
         Words::read(headers.protocol(), upper)
     }
 
+    #[inline(always)]
+    fn has_transport(pkt: &Packet<'_>) -> bool {
+        let Some(ip) = pkt.header::<Ip6Header>() else { return false };
+        let least = match ip.protocol() {
+            IpProtocol::TCP => 14,
+            IpProtocol::UDP => 4,
+            _ => return false,
+        };
+        usize::from(ip.payload_length()) >= least && pkt.segment_len() >= Ip6Header::LEN + least
+    }
+
     fn finish(pkt: &mut Packet<'_>, header: usize, len: usize, ecn: u8) -> Option<()> {
         let (fragment, at, named_at) = fragment_header(pkt)?;
         let payload = u16::try_from(at - Ip6Header::LEN + len).ok()?;

@@ -79,3 +79,18 @@ impl<L: StagedLookup> Ahead<L> {
         }
     }
 }
+
+/// Parts of the lookups of a block, side by side as their node wants them.
+#[inline(always)]
+pub(super) fn side_by_side<Q, P: Copy + Default, T>(
+    all: &mut [Q],
+    part: impl Fn(&mut Q) -> &mut P,
+    run: impl FnOnce(&mut [P]) -> T,
+) -> T {
+    let mut block = [P::default(); BLOCK];
+    block.iter_mut().zip(&mut *all).for_each(|(to, from)| *to = *part(from));
+    let some = block.get_mut(..all.len()).unwrap_or_default();
+    let done = run(some);
+    all.iter_mut().zip(block).for_each(|(to, from)| *part(to) = from);
+    done
+}

@@ -6,6 +6,8 @@ use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
 use super::bind::Binder;
+use super::borrowed_table::BorrowedTable;
+use super::cross_lookups::{CrossLookups, CrossQuery, FoundOfEnds};
 use super::link::Link;
 use super::walk::{ChainPosition, Walk};
 use super::{Known, Stage, StagedLookup, StatefulOptional, WithState};
@@ -26,18 +28,53 @@ pub enum Crossing {
     Leave,
 }
 
-/// A feature that gives packets the header of another protocol. In a [`Stage`] of its own it leaves them to its node; in
-/// [`Cross`] they go on.
+/// A feature that gives packets the header of another protocol, and has a table of flows on each thread. In a [`Stage`] of its own it
+/// leaves packets to its node; in [`Cross`] they go on.
 pub trait CrossOptional: StatefulOptional {
-    /// As [`StatefulOptional::pass`].
+    /// What is looked for in the table, and where the search is. Two that have not begun are equal when they look for the
+    /// same; the default finds nothing.
+    type Query: Copy + Default + PartialEq;
+    /// An address of the other protocol.
+    type Destination;
+
+    /// Whether look-ups wait for memory.
+    fn is_far(state: &<Self::Feature as Stateful>::State) -> bool;
+
+    /// What will be looked for, as [`StagedLookup::query`].
+    fn query(pkt: &Packet<'_>, offset: usize) -> Self::Query;
+
+    /// Begins a look-up: asks memory for the first part. False: the packet is not for the feature.
+    fn begin(
+        state: &mut <Self::Feature as Stateful>::State,
+        facts: Self::Facts<'_>,
+        query: &mut Self::Query,
+    ) -> bool;
+
+    /// Goes on: asks memory for the flow.
+    fn seek(state: &mut <Self::Feature as Stateful>::State, query: &mut Self::Query);
+
+    /// Asks memory for what else a packet of the flow needs.
+    fn fetch(_: &mut <Self::Feature as Stateful>::State, _: &mut Self::Query) {}
+
+    /// Where a packet goes when it has crossed; `None`: it has no flow.
+    fn destination(
+        state: &mut <Self::Feature as Stateful>::State,
+        query: &Self::Query,
+    ) -> Option<Self::Destination>;
+
+    /// As [`StatefulOptional::pass`], with the look-up of the packet's flow, or of another packet's.
     fn cross(
         &self,
         state: &mut <Self::Feature as Stateful>::State,
         facts: Self::Facts<'_>,
+        query: Option<&Self::Query>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Crossing;
 }
+
+/// What a feature looks for in its table.
+pub(super) type FlowOf<A> = <A as CrossOptional>::Query;
 
 /// The feature, the end of the chain for packets that keep their protocol, and the end for those that it has changed. Where
 /// two such chains stand side by side, both ends of a protocol share one memory of where packets went last.
@@ -46,6 +83,11 @@ pub struct Cross<A: CrossOptional, Same, Other> {
     same: Same,
     other: Other,
 }
+
+/// What the feature knows of an interface, and its table.
+pub(super) type OwnFacts<'g, A> =
+    (BorrowedTable<'g, <A as StatefulOptional>::Feature>, <A as StatefulOptional>::Facts<'g>);
+type LookupQuery<L> = <<L as Link>::Lookup as StagedLookup>::Query;
 
 impl<A: CrossOptional, Same: Link, Other: Link> Cross<A, Same, Other> {
     /// The feature, and both ends.
@@ -62,21 +104,28 @@ impl<A: CrossOptional, Same: Link, Other: Link> Cross<A, Same, Other> {
     fn cross(
         &self,
         facts: A::Facts<'_>,
+        flow: Option<&FlowOf<A>>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'_>,
         spot: ChainPosition,
     ) -> Crossing {
         let Some(node) = self.feature.node() else { return Crossing::On };
         let cx: Cx<'_, A> = Cx::new(walk.common, walk.entry(spot));
-        cx.lend(&node.key, |state| node.stage.cross(state, facts, pkt, &cx))
+        cx.lend(&node.key, |state| node.stage.cross(state, facts, flow, pkt, &cx))
     }
 }
 
-impl<A: CrossOptional, Same: Link, Other: Link> Link for Cross<A, Same, Other> {
+impl<A, Same, Other> Link for Cross<A, Same, Other>
+where
+    A: CrossOptional,
+    Same: Link,
+    Other: Link,
+    LookupQuery<Other>: From<A::Destination>,
+{
     /// Of the feature if it is enabled, and of both ends.
-    type Facts<'g> = (Option<A::Facts<'g>>, Same::Facts<'g>, Other::Facts<'g>);
-    type Lookup = Same::Lookup;
-    type Found<'g> = Same::Found<'g>;
+    type Facts<'g> = (Option<OwnFacts<'g, A>>, Same::Facts<'g>, Other::Facts<'g>);
+    type Lookup = CrossLookups<A, Same::Lookup, Other::Lookup>;
+    type Found<'g> = FoundOfEnds<Same::Found<'g>, Other::Found<'g>>;
     const NODES: usize = 1 + Same::NODES + Other::NODES;
     const PULLS: usize = Same::PULLS;
 
@@ -87,13 +136,14 @@ impl<A: CrossOptional, Same: Link, Other: Link> Link for Cross<A, Same, Other> {
     }
 
     fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
-        let own = self.feature.facts_of(interface, walk.common.guard).map(|(_, facts)| facts);
+        let own = self.feature.facts_of(interface, walk.common.guard);
+        let own = own.map(|(node, facts)| (BorrowedTable::new(&node.key, walk), facts));
         Some((own, self.same.facts(interface, walk)?, self.other.facts(interface, walk)?))
     }
 
     #[inline(always)]
-    fn of_lookup<'g>((_, same, _): &Self::Facts<'g>) -> <Self::Lookup as StagedLookup>::Facts<'g> {
-        Same::of_lookup(same)
+    fn of_lookup<'g>((own, same, other): &Self::Facts<'g>) -> <Self::Lookup as StagedLookup>::Facts<'g> {
+        (*own, Same::of_lookup(same), Other::of_lookup(other))
     }
 
     #[inline(always)]
@@ -102,7 +152,7 @@ impl<A: CrossOptional, Same: Link, Other: Link> Link for Cross<A, Same, Other> {
         query: &<Self::Lookup as StagedLookup>::Query,
         guard: Guard<'g>,
     ) -> Option<Self::Found<'g>> {
-        self.same.found(query, guard)
+        Some(query.found(|same| self.same.found(same, guard), |other| self.other.found(other, guard)))
     }
 
     #[inline(always)]
@@ -114,13 +164,14 @@ impl<A: CrossOptional, Same: Link, Other: Link> Link for Cross<A, Same, Other> {
         walk: &Walk<'g>,
         spot: ChainPosition,
     ) -> NodeIndex {
-        if let Some(own) = own
+        let (flow, known, known_across) = CrossQuery::known(known);
+        if let Some((_, own)) = own
             && !matches!(known, Known::Chosen(..))
         {
-            match self.cross(*own, pkt, walk, spot) {
+            match self.cross(*own, flow, pkt, walk, spot) {
                 Crossing::On => {}
                 Crossing::Crossed => {
-                    return self.other.go(other, Known::Nothing, pkt, walk, Self::across(spot));
+                    return self.other.go(other, known_across, pkt, walk, Self::across(spot));
                 }
                 Crossing::Leave => return self.feature.leave(pkt.reborrow(), walk, spot),
             }

@@ -1,20 +1,20 @@
 //! Features with a table of flows as optional stages of a chain, whose look-ups are done ahead.
 
-use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
+use super::ahead::side_by_side;
 use super::bind::Binder;
+use super::borrowed_table::BorrowedTable;
 use super::link::Link;
 use super::walk::{ChainPosition, Walk};
-use super::{BLOCK, FlowOptional, Known, NoFeature, Pass, Stage, StagedLookup, WithState};
+use super::{FlowOptional, Known, NoFeature, Pass, Stage, StagedLookup, WithState};
 use crate::cx::Cx;
 use crate::graph::GraphError;
 use crate::node::NodeIndex;
-use crate::state::{StateKey, Stateful, States};
 
 /// Two features that look in the same table, of which an interface has one or none, and the rest: the two directions of a
 /// translation, for instance. The look-ups in their table are done ahead together with those of the rest.
@@ -46,31 +46,6 @@ impl<A: FlowOptional, Rest> FlowStage<A, NoFeature<A>, Rest> {
 /// Both features of a stage.
 pub type Directions<A, B> = (Arc<WithState<A>>, Arc<WithState<B>>);
 
-/// The thread's state of a feature, within reach of a look-up.
-pub struct BorrowedTable<'g, F: Stateful> {
-    states: &'g RefCell<States>,
-    key: &'g StateKey<F>,
-    thread: usize,
-}
-
-impl<F: Stateful> Clone for BorrowedTable<'_, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<F: Stateful> Copy for BorrowedTable<'_, F> {}
-
-impl<F: Stateful> BorrowedTable<'_, F> {
-    #[inline(always)]
-    fn look<R>(&self, look: impl FnOnce(&mut F::State) -> R) -> R {
-        match self.states.try_borrow_mut() {
-            Ok(mut states) => states.with_lent(self.key, self.thread, look),
-            Err(_) => unreachable!("a look-up has no way to ask for another state"),
-        }
-    }
-}
-
 /// What a stage knows of an interface, by which of the two features it has.
 #[derive(Clone, Copy)]
 pub enum Side<A, B> {
@@ -85,17 +60,6 @@ type OfBoth<'g, F, L> = (Option<(BorrowedTable<'g, F>, u32)>, <L as StagedLookup
 
 /// The look-ups of a stage and of the rest.
 pub struct StageLookups<A, L>(PhantomData<fn(A, L)>);
-
-/// The rest's look-ups of a block, side by side as the rest wants them.
-#[inline(always)]
-fn of_rest<S, R: Copy + Default, T>(all: &mut [(S, R)], run: impl FnOnce(&mut [R]) -> T) -> T {
-    let mut block = [R::default(); BLOCK];
-    block.iter_mut().zip(&*all).for_each(|(to, (_, from))| *to = *from);
-    let some = block.get_mut(..all.len()).unwrap_or_default();
-    let done = run(some);
-    all.iter_mut().zip(block).for_each(|((_, to), from)| *to = from);
-    done
-}
 
 impl<A: FlowOptional, L: StagedLookup> StagedLookup for StageLookups<A, L> {
     type Facts<'g> = OfBoth<'g, A::Feature, L>;
@@ -130,13 +94,17 @@ impl<A: FlowOptional, L: StagedLookup> StagedLookup for StageLookups<A, L> {
         if let Some((lent, _)) = own {
             lent.look(|state| all.iter_mut().for_each(|(flow, _)| A::seek(state, flow)));
         }
-        if L::is_far(rest) { of_rest(all, |some| L::advance(rest, some)) } else { L::InFlight::default() }
+        if L::is_far(rest) {
+            side_by_side(all, |(_, query)| query, |some| L::advance(rest, some))
+        } else {
+            L::InFlight::default()
+        }
     }
 
     #[inline(always)]
     fn finish((_, rest): Self::Facts<'_>, begun: L::InFlight, all: &mut [Self::Query]) {
         if L::is_far(rest) {
-            of_rest(all, |some| L::finish(rest, begun, some));
+            side_by_side(all, |(_, query)| query, |some| L::finish(rest, begun, some));
         } else {
             for (_, query) in all {
                 L::look_up(rest, query);
@@ -178,7 +146,7 @@ where
             // Packets meet the one and then the other: nothing that one stage does.
             (Some(_), Some(_)) => return None,
         };
-        let lent = BorrowedTable { states: walk.common.states, key: key.0, thread: walk.common.thread };
+        let lent = BorrowedTable::new(key.0, walk);
         Some((Some(side), Some((lent, key.1)), rest))
     }
 

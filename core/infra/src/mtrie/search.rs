@@ -46,6 +46,12 @@ impl<A: Address> Search<A> {
     }
 }
 
+impl<A: Address> From<A> for Search<A> {
+    fn from(addr: A) -> Self {
+        Search::of(addr)
+    }
+}
+
 /// Whether all are for one address; without a branch for each, so that several are compared at once.
 #[inline(always)]
 #[allow(clippy::needless_bitwise_bool)] // a lazy operator would be a branch

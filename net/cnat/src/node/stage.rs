@@ -8,7 +8,6 @@ use shoal_graph::Cx;
 use shoal_graph::superpath::{FlowOptional, Pass, StatefulOptional, WithState};
 use shoal_infra::Guard;
 use shoal_nat::Sum;
-use shoal_nat44::staged::find;
 
 use super::begin::Before;
 use super::place::{Place, names};
@@ -141,7 +140,7 @@ impl<const NODE: usize> Translate<NODE> {
         cx: &Cx<'_, Self>,
     ) -> Option<(Handle, SessionDirection)> {
         let key = key(seen.tuple, seen.protocol(), Self::IS_IP6, table);
-        let mut flow = find(sessions.table()?, query, key)?;
+        let mut flow = sessions.table()?.find_by(query, key)?;
         let now = tick(cx.now());
         if !flow.is_touched(now) {
             flow.touch(now);

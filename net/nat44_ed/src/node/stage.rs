@@ -9,7 +9,7 @@ use shoal_graph::superpath::{FlowOptional, Pass, StatefulOptional, WithState};
 use shoal_graph::{Cx, StatefulStagedNode};
 use shoal_infra::Guard;
 use shoal_nat::{Kind, ParsedPacket, PortPacket, Sum};
-use shoal_nat44::staged::{find, flow_of, portless};
+use shoal_nat44::staged::{flow_of, portless};
 
 use super::fast::Fast;
 use super::next::{IN2OUT, OUT2IN};
@@ -98,7 +98,9 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
             return self.follow_other(sessions, config, query, pkt.reborrow(), &cx.aside());
         };
         let Some(table) = sessions.table() else { return Pass::Leave };
-        let Some(mut flow) = find(table, query, flow_of(&seen, self.table(pkt))) else { return Pass::Leave };
+        let Some(mut flow) = table.find_by(query, flow_of(&seen, self.table(pkt))) else {
+            return Pass::Leave;
+        };
         let (now, marks, state) = (tick(cx.now()), flow.value().marks, flow.value().state);
         if marks.has(ASIDE | Marks::OUTPUT) {
             if marks.waits_for_output() {
@@ -145,7 +147,7 @@ impl<const WAY: u8> Fast<WAY> {
         let Some(seen) = portless(pkt.data()) else { return Pass::Leave };
         let Some(key) = key_of(&seen, self.table(&pkt)) else { return Pass::Leave };
         let Some(table) = sessions.table() else { return Pass::Leave };
-        let Some(mut flow) = find(table, query, key) else { return Pass::Leave };
+        let Some(mut flow) = table.find_by(query, key) else { return Pass::Leave };
         let (now, way) = (tick(cx.now()), *flow.value());
         if way.marks.waits_for_output() {
             return Pass::On;

@@ -9,7 +9,7 @@ use shoal_graph::{Cx, StatefulStagedNode};
 use shoal_infra::Guard;
 use shoal_nat::{Kind, ParsedPacket, PortPacket, Rewrite, Sum, Tuple};
 use shoal_nat44::packet::{SYN, clamp, is_expiring};
-use shoal_nat44::staged::{find, flow_of, portless};
+use shoal_nat44::staged::{flow_of, portless};
 
 use super::fast::Fast;
 use super::next::{IN2OUT, OUT2IN};
@@ -152,7 +152,7 @@ impl<const WAY: u8> Fast<WAY> {
         pkt: &Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Option<Followed> {
-        let mut flow = find(sessions.table()?, query, end_of(&flow, WAY == OUT2IN))?;
+        let mut flow = sessions.table()?.find_by(query, end_of(&flow, WAY == OUT2IN))?;
         if flow.value().marks.has(Marks::OTHER_TABLE) {
             return None;
         }

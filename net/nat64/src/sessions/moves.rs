@@ -14,9 +14,7 @@ impl Sessions {
     fn take_out_of(&mut self, goes: &mut dyn FnMut(&Record) -> bool) -> Vec<Record> {
         let mut all = std::mem::take(&mut self.parcel);
         for place in self.places() {
-            let found =
-                self.session_at(place).and_then(|(handle, session)| Some((handle, self.record(session)?)));
-            if let Some((handle, record)) = found
+            if let Some((handle, record)) = self.session_at(place)
                 && goes(&record)
             {
                 all.extend(self.end(handle));

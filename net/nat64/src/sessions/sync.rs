@@ -5,7 +5,8 @@ use shoal_graph::clock::Time;
 use shoal_nat::tuple::TCP;
 use shoal_nat_state::sync::{Authority, Candidate, Entered, Misfit, SyncedStore, Tap};
 
-use super::{Entry, Record, Refusal, Sessions, TICKS, session_key, tick, timeout};
+use super::entry::{Entry, from_host_key, protocol_of};
+use super::{Record, Refusal, Sessions, TICKS, most_entries, record, tick, timeout};
 use crate::shared::Shared;
 use crate::tcp::State;
 
@@ -38,33 +39,41 @@ impl Sessions {
 
     /// The session of a record.
     fn find(&self, record: &Record) -> Option<Handle> {
-        let place = self.place_of_inside(&record.inside)?;
-        if self.outside_at(place)? != record.outside {
-            return None;
-        }
-        self.table.as_ref()?.handle_of(session_key(place, record.remote))
+        let table = self.table.as_ref()?;
+        let handle = table.handle_of(from_host_key(&record.inside, record.remote))?;
+        let Entry::Session { outside, .. } = table.get(handle)? else { return None };
+        (*outside == (record.outside.address, record.outside.port)).then_some(handle)
     }
 
     fn candidate(&self, handle: Handle, now: Tick) -> Option<Candidate<SyncedSession>> {
         let table = self.table.as_ref()?;
-        let Entry::Session(session) = table.get(handle)? else { return None };
+        let (entry, key) = (table.get(handle)?, table.key(handle)?);
+        let Entry::Session { other, .. } = *entry else { return None };
+        let Entry::Reply { began, .. } = *table.get(table.handle_at(other)?)? else { return None };
+        let record = record(key, entry)?;
         let age = table.age(handle, now)?;
         // One that is used again an eighth of a second after its first packet, or later.
-        let is_used_again = now.0.wrapping_sub(age.into()) as u32 != session.began;
-        let is_answered = if session.protocol == TCP { session.state.was_open() } else { is_used_again };
+        let is_used_again = now.0.wrapping_sub(age.into()) as u32 != began;
+        let is_answered = if record.inside.protocol == TCP { record.state.was_open() } else { is_used_again };
         let idle = age / TICKS as u32;
-        let record = SyncedSession { record: self.record(session)?, idle };
+        let record = SyncedSession { record, idle };
         Some(Candidate { place: handle.index(), record, is_answered, idle })
     }
 
     /// A session of another router: how far it is there, and when its last packet came.
     fn renew(&mut self, handle: Handle, state: State, last: Tick) {
         let Some(table) = self.table.as_mut() else { return };
-        let Some(Entry::Session(session)) = table.get_mut(handle) else { return };
-        // It counts as one that was used again.
-        session.began = (last.0 as u32).wrapping_sub(1);
-        session.state = state;
-        let timeout = timeout(session.protocol, state);
+        let Some(protocol) = table.key(handle).map(|key| protocol_of(key[3])) else { return };
+        let Some(Entry::Session { state: old, other, .. }) = table.get_mut(handle) else { return };
+        let other = *other;
+        *old = state;
+        if let Some(mut flow) = table.flow_of(other)
+            && let Entry::Reply { began, .. } = flow.value_mut()
+        {
+            // It counts as one that was used again.
+            *began = (last.0 as u32).wrapping_sub(1);
+        }
+        let timeout = timeout(protocol, state);
         table.touch(handle, last);
         table.set_timeout(handle, timeout, last);
     }
@@ -91,7 +100,7 @@ impl SyncedStore for Sessions {
     }
 
     fn most_places(&self, _: &Shared) -> u32 {
-        self.limits.bindings.saturating_mul(2).saturating_add(self.limits.sessions)
+        most_entries(self.limits)
     }
 
     fn at(&self, place: u32, now: Time) -> Option<Candidate<SyncedSession>> {

@@ -11,12 +11,12 @@ use shoal_nat::{Kind, Sum};
 use shoal_translate46::{Ends, Prefix64, WithPorts, read6, to4, too_long6};
 use shoal_wire::Ip6Header;
 
-use super::{DIFFERENCE, IP4, is_plain, kind};
+use super::{DIFFERENCE, IP4, NEAR, crossing, is_plain, kind};
 use crate::config::{Config, Inside};
 use crate::node::in2out::In2out;
 use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim, trim_to};
 use crate::session_stores::SessionStores;
-use crate::sessions::Sessions;
+use crate::sessions::{Query, Sessions, from_host_key, remote_of};
 
 /// What holds for the packets of an interface with hosts.
 #[derive(Clone, Copy)]
@@ -46,33 +46,107 @@ impl StatefulOptional for In2out<false> {
     }
 }
 
+/// What a host's packet looks for.
+#[derive(Clone, Copy, PartialEq, Default)]
+pub struct HostQuery {
+    /// Without the table and the remote address, until it begins; of no key for packets without ports.
+    search: Query,
+    dst: u128,
+}
+
 impl CrossOptional for In2out<false> {
+    type Query = HostQuery;
+    type Destination = u32;
+
+    fn is_far(sessions: &Sessions) -> bool {
+        sessions.len() > NEAR
+    }
+
+    #[inline(always)]
+    fn query(pkt: &Packet<'_>, offset: usize) -> HostQuery {
+        match pkt.data().get(offset..).and_then(WithPorts::read6) {
+            Some(WithPorts { ends, protocol, .. }) => {
+                let inside = Inside { address: ends.src, port: ends.sport, protocol, table: 0 };
+                let key = from_host_key(&inside, (Ipv4Addr::UNSPECIFIED, ends.dport));
+                HostQuery { search: Query::of(key), dst: ends.dst.to_bits() }
+            }
+            None => query_of_other(pkt, offset),
+        }
+    }
+
+    #[inline(always)]
+    fn begin(sessions: &mut Sessions, facts: HostFacts<'_>, query: &mut HostQuery) -> bool {
+        let HostQuery { search, dst } = query;
+        let dst = Ipv6Addr::from_bits(*dst);
+        if !facts.prefix.contains(dst) {
+            return false;
+        }
+        let [high, low, _, last] = *search.key();
+        if last != 0 {
+            let far = facts.prefix.extract(dst).to_bits();
+            let key = [high, low, u64::from(facts.table) << 32 | u64::from(far), last];
+            *search = sessions.begin_search(key);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn seek(sessions: &mut Sessions, query: &mut HostQuery) {
+        sessions.seek(&mut query.search);
+    }
+
+    #[inline(always)]
+    fn destination(_: &mut Sessions, query: &HostQuery) -> Option<u32> {
+        Some(remote_of(query.search.key()).0.to_bits())
+    }
+
     #[inline(always)]
     fn cross(
         &self,
         sessions: &mut Sessions,
         facts: HostFacts<'_>,
+        query: Option<&HostQuery>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Crossing {
-        let Some(ip) = pkt.header::<Ip6Header>() else { return Crossing::Leave };
-        if !facts.prefix.contains(ip.dst()) {
-            return Crossing::On;
+        match WithPorts::read6(pkt.data()) {
+            Some(seen) if !facts.prefix.contains(seen.ends.dst) => Crossing::On,
+            Some(seen) => crossing(self.with_ports(&seen, query, (sessions, facts), pkt, cx)),
+            None => self.cross_other(sessions, facts, pkt.reborrow(), cx),
         }
-        let done = match WithPorts::read6(pkt.data()) {
-            Some(seen) => self.with_ports(&seen, (sessions, facts), pkt, cx),
-            None => self.established(sessions, facts, pkt.reborrow(), cx),
-        };
-        if done.is_some() { Crossing::Crossed } else { Crossing::Leave }
     }
 }
 
+/// Of a packet without ports it is known whether it is for NAT64.
+#[inline(never)]
+fn query_of_other(pkt: &Packet<'_>, offset: usize) -> HostQuery {
+    let dst = pkt.header_at::<Ip6Header>(offset).map_or(0, Ip6Header::dst_u128);
+    HostQuery { dst, ..HostQuery::default() }
+}
+
 impl In2out<false> {
+    /// A query, or a packet with extension headers.
+    #[inline(never)]
+    fn cross_other(
+        &self,
+        sessions: &mut Sessions,
+        facts: HostFacts<'_>,
+        mut pkt: Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Crossing {
+        match pkt.header::<Ip6Header>() {
+            None => Crossing::Leave,
+            Some(ip) if !facts.prefix.contains(ip.dst()) => Crossing::On,
+            Some(_) => crossing(self.established(sessions, facts, &mut pkt, cx)),
+        }
+    }
+
     /// Translates a packet of a session that there is; `None`: it is left as it was.
     #[inline(always)]
     fn with_ports(
         &self,
         seen: &WithPorts<Ipv6Addr>,
+        query: Option<&HostQuery>,
         (sessions, facts): (&mut Sessions, HostFacts<'_>),
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
@@ -81,20 +155,18 @@ impl In2out<false> {
         let WithPorts { ends, protocol, payload, .. } = *seen;
         let inside = Inside { address: ends.src, port: ends.sport, protocol, table };
         let far = prefix.extract(ends.dst);
-        if seen.hops <= 1
-            || !by_main_table
-            || config.of_inside(&inside) != cx.thread()
-            || config.is_shared(far)
-        {
+        if seen.hops <= 1 || !by_main_table || config.is_shared(far) {
             return None;
         }
         let total = usize::from(payload) + Ip6Header::LEN;
         if self.is_too_long(payload, far, pkt, cx) || pkt.len() < total {
             return None;
         }
-        let outside = sessions.of_host(&inside, (far, ends.dport), seen.flags, cx.now())?;
+        // Whose sessions these are it has no need to ask: only the worker that has them finds them.
+        let (query, key) = (query.map(|query| &query.search), from_host_key(&inside, (far, ends.dport)));
+        let (src, sport) = sessions.from_host(query, key, seen.flags, cx.now())?;
         trim_to(total, pkt)?;
-        let to = Ends { src: outside.address, dst: far, sport: outside.port, dport: ends.dport };
+        let to = Ends { src, dst: far, sport, dport: ends.dport };
         let (sum, id) = (Sum::of(pkt), pkt.number() as u16);
         seen.to4(pkt.data_mut(), &to, (sum, id))?;
         pkt.pull(DIFFERENCE)?;
@@ -112,15 +184,13 @@ impl In2out<false> {
     }
 
     /// The same of a query, or a packet with extension headers.
-    #[inline(never)]
     fn established(
         &self,
         sessions: &mut Sessions,
         facts: HostFacts<'_>,
-        mut pkt: Packet<'_>,
+        pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Option<()> {
-        let pkt = &mut pkt;
         let HostFacts { config, prefix, table, by_main_table } = facts;
         let seen = read6(pkt.data()).ok().filter(is_plain).filter(|_| by_main_table)?;
         let inside =

@@ -1,6 +1,6 @@
 //! Packets of the IPv4 Internet.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use shoal_buffer::{Flags, Packet, SwIfIndex};
 use shoal_graph::superpath::{CrossOptional, Crossing, Pass, StatefulOptional};
@@ -10,12 +10,12 @@ use shoal_nat::{Kind, Sum};
 use shoal_translate46::{Ends, LEAST_MTU, Prefix64, WithPorts, read4, to6};
 use shoal_wire::{Ip4Header, Ip6Header};
 
-use super::{DIFFERENCE, IP4, is_plain, kind};
+use super::{DIFFERENCE, IP4, NEAR, crossing, is_plain, kind};
 use crate::config::{Config, Inside, Outside};
 use crate::node::out2in::Out2in;
 use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim, trim_to};
 use crate::session_stores::SessionStores;
-use crate::sessions::Sessions;
+use crate::sessions::{Query, Sessions, from_internet_key, shared_of};
 
 /// What holds for the packets of an interface to the Internet.
 #[derive(Clone, Copy)]
@@ -50,48 +50,111 @@ impl StatefulOptional for Out2in<false> {
 }
 
 impl CrossOptional for Out2in<false> {
+    type Query = Query;
+    type Destination = u128;
+
+    fn is_far(sessions: &Sessions) -> bool {
+        sessions.len() > NEAR
+    }
+
+    #[inline(always)]
+    fn query(pkt: &Packet<'_>, offset: usize) -> Query {
+        match pkt.data().get(offset..).and_then(WithPorts::read4) {
+            Some(WithPorts { ends, protocol, .. }) => {
+                let outside = Outside { address: ends.dst, port: ends.dport, protocol };
+                Query::of(from_internet_key(outside, (ends.src, ends.sport)))
+            }
+            None => query_of_other(pkt, offset),
+        }
+    }
+
+    #[inline(always)]
+    fn begin(sessions: &mut Sessions, facts: InternetFacts<'_>, query: &mut Query) -> bool {
+        let key = query.key();
+        if !facts.config.is_shared(shared_of(key)) {
+            return false;
+        }
+        if key[3] != 0 {
+            *query = sessions.begin_search(*key);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn seek(sessions: &mut Sessions, query: &mut Query) {
+        sessions.seek(query);
+    }
+
+    #[inline(always)]
+    fn fetch(sessions: &mut Sessions, query: &mut Query) {
+        sessions.fetch(query);
+    }
+
+    #[inline(always)]
+    fn destination(sessions: &mut Sessions, query: &Query) -> Option<u128> {
+        sessions.host_of(query).map(Ipv6Addr::to_bits)
+    }
+
     #[inline(always)]
     fn cross(
         &self,
         sessions: &mut Sessions,
         facts: InternetFacts<'_>,
+        query: Option<&Query>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Crossing {
-        let Some(ip) = pkt.header::<Ip4Header>() else { return Crossing::Leave };
-        if !facts.config.is_shared(ip.dst()) {
-            return Crossing::On;
+        match WithPorts::read4(pkt.data()) {
+            Some(seen) if !facts.config.is_shared(seen.ends.dst) => Crossing::On,
+            Some(seen) => crossing(self.with_ports(&seen, query, (sessions, facts), pkt, cx)),
+            None => self.cross_other(sessions, facts, pkt.reborrow(), cx),
         }
-        let done = match WithPorts::read4(pkt.data()) {
-            Some(seen) => self.with_ports(&seen, (sessions, facts), pkt, cx),
-            None => self.established(sessions, facts, pkt.reborrow(), cx),
-        };
-        if done.is_some() { Crossing::Crossed } else { Crossing::Leave }
     }
 }
 
+/// Of a packet without ports it is known whether it is for NAT64.
+#[inline(never)]
+fn query_of_other(pkt: &Packet<'_>, offset: usize) -> Query {
+    let dst = pkt.header_at::<Ip4Header>(offset).map_or(0, Ip4Header::dst_u32);
+    Query::of([0, 0, u64::from(dst) << 32, 0])
+}
+
 impl Out2in<false> {
+    /// A query, or a packet with options.
+    #[inline(never)]
+    fn cross_other(
+        &self,
+        sessions: &mut Sessions,
+        facts: InternetFacts<'_>,
+        mut pkt: Packet<'_>,
+        cx: &Cx<'_, Self>,
+    ) -> Crossing {
+        match pkt.header::<Ip4Header>() {
+            None => Crossing::Leave,
+            Some(ip) if !facts.config.is_shared(ip.dst()) => Crossing::On,
+            Some(_) => crossing(self.established(sessions, facts, &mut pkt, cx)),
+        }
+    }
+
     /// Translates a packet of a session that there is; `None`: it is left as it was.
     #[inline(always)]
     fn with_ports(
         &self,
         seen: &WithPorts<Ipv4Addr>,
+        query: Option<&Query>,
         (sessions, facts): (&mut Sessions, InternetFacts<'_>),
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Option<()> {
-        let InternetFacts { config, table, prefix } = facts;
+        let InternetFacts { table, prefix, .. } = facts;
         let WithPorts { ends, protocol, payload, .. } = *seen;
         let outside = Outside { address: ends.dst, port: ends.dport, protocol };
         let total = usize::from(payload) + IP4;
-        if seen.hops <= 1
-            || pkt.headroom() < DIFFERENCE
-            || pkt.len() < total
-            || config.of_outside(&outside) != cx.thread()
-        {
+        if seen.hops <= 1 || pkt.headroom() < DIFFERENCE || pkt.len() < total {
             return None;
         }
-        let inside = sessions.of_internet(outside, (ends.src, ends.sport), seen.flags, cx.now())?;
+        let key = from_internet_key(outside, (ends.src, ends.sport));
+        let inside = sessions.from_internet(query, key, seen.flags, cx.now())?;
         if inside.table != table || self.is_too_long(payload, &inside, pkt, cx) {
             return None;
         }
@@ -115,15 +178,14 @@ impl Out2in<false> {
     }
 
     /// The same of a query, or a packet with options.
-    #[inline(never)]
     fn established(
         &self,
         sessions: &mut Sessions,
         facts: InternetFacts<'_>,
-        mut pkt: Packet<'_>,
+        pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Option<()> {
-        let (pkt, InternetFacts { config, table, .. }) = (&mut pkt, facts);
+        let InternetFacts { config, table, .. } = facts;
         let seen = read4(pkt.data()).ok().filter(is_plain)?;
         let outside = Outside { address: seen.ends.dst, port: seen.ends.dport, protocol: protocol(&seen) };
         // UDP without a checksum gets one, which takes all of its bytes.

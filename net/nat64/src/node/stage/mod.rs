@@ -6,7 +6,7 @@ mod internet;
 
 use std::sync::Arc;
 
-use shoal_graph::superpath::WithState;
+use shoal_graph::superpath::{Crossing, WithState};
 use shoal_nat::Kind;
 use shoal_nat::tuple::TCP;
 use shoal_translate46::ParsedPacket;
@@ -20,6 +20,9 @@ const IP4: usize = 20;
 /// How much longer the header of IPv6 is.
 const DIFFERENCE: usize = Ip6Header::LEN - IP4;
 
+/// Sessions that stay in a processor's own cache.
+const NEAR: usize = 1024;
+
 /// The nodes' common cases, for chains.
 pub struct Nat64Stages {
     /// From hosts.
@@ -31,6 +34,11 @@ pub struct Nat64Stages {
 /// What it is, of a packet with ports.
 const fn kind(protocol: u8) -> Kind {
     if protocol == TCP { Kind::Tcp } else { Kind::Udp }
+}
+
+/// What becomes of a packet that was translated, or not.
+const fn crossing(done: Option<()>) -> Crossing {
+    if done.is_some() { Crossing::Crossed } else { Crossing::Leave }
 }
 
 /// Whether a packet is whole, of a protocol with ports or a query, and may go on.
