@@ -90,11 +90,15 @@ where
     fn begun((own, same, _): Self::Facts<'_>, all: &mut [Self::Query]) {
         if let Some((lent, facts)) = own {
             lent.look(|state| {
-                all.iter_mut().for_each(|query| query.is_own = A::begin(state, facts, &mut query.flow));
+                for query in &mut *all {
+                    query.is_own = A::begin(state, facts, &mut query.flow);
+                }
             });
         }
         if S::is_far(same) && any_passes(all) {
-            all.iter_mut().for_each(|query| S::begin(same, &mut query.same));
+            for query in &mut *all {
+                S::begin(same, &mut query.same);
+            }
             side_by_side(all, |query| &mut query.same, |some| S::begun(same, some));
         }
     }
