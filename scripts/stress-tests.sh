@@ -33,7 +33,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
     cargo test --locked --no-fail-fast "${crates[@]}"
   else
     # shellcheck disable=SC2086
-    scripts/run-tests.sh $STAGES
+    STRESSED=1 scripts/run-tests.sh $STAGES
   fi || { echo "stress: round $round failed"; exit 1; }
 done
 echo "stress: $ROUNDS rounds, no failure"

@@ -44,7 +44,8 @@ same() {
   capture "$R" mirror "$what-tap"
   for to in "$@"; do
     for size in 8 1000 1400; do
-      in_a ping -q -i 0.01 -c 20 -s "$size" -W 10 "$to" | grep -q ' 0% packet loss' || fail "$what: no answer from $to"
+      in_a ping -q -i 0.01 -c 20 -s "$size" -W 10 "$to" >"$work/ping.log" 2>&1
+      grep -q ' 0% packet loss' "$work/ping.log" || fail "$what: $size bytes to $to: $(cat "$work/ping.log")"
     done
   done
   local count=$(($# * 3 * 20 * 2))

@@ -28,6 +28,7 @@ mod bind;
 mod borrowed_table;
 mod cross;
 mod cross_lookups;
+mod cross_with_state;
 mod direct;
 mod flow_lookup;
 mod flow_stage;
@@ -43,6 +44,7 @@ mod with_state;
 
 pub use bind::{ArcPassage, Binder, SuperpathInfo};
 pub use cross::{Cross, CrossOptional, Crossing};
+pub use cross_with_state::StatefulCrossOptional;
 pub use direct::Direct;
 pub use flow_lookup::FlowLookup;
 pub use flow_stage::{Directions, FlowStage};

@@ -46,6 +46,8 @@ pub static MODULES: &[&Module] = &[
     &shoal_nat44_ei::MODULE,
     &shoal_det44::MODULE,
     &shoal_nat64::MODULE,
+    &shoal_map::MODULE,
+    &shoal_dslite::MODULE,
     &shoal_lb::MODULE,
     &shoal_cnat::MODULE,
     &shoal_pg::MODULE,
@@ -65,6 +67,8 @@ const ORDER: &[&str] = &[
     "ip4-cnat-superpath",
     "ip-cnat-superpath",
     "ip-nat64-superpath",
+    "ip-map-t-superpath",
+    "ip-map-e-superpath",
     "ip-feature-superpath",
     "l2-xconnect-superpath",
     "l2-bridge-superpath",
@@ -84,6 +88,10 @@ const ORDER: &[&str] = &[
     "ip6-sv-reassembly-feature",
     "cnat-input-ip6",
     "nat64-in2out",
+    "ip6-map-t",
+    "ip6-full-reassembly-feature",
+    "ip6-map",
+    "dslite-in2out",
     "lb4-gre4",
     "ip4-lookup",
     "ip4-rewrite",
@@ -214,7 +222,8 @@ impl Router {
         for _ in 0..flows as usize / scenario.frame + 64 {
             self.graph.round();
         }
-        match natted::sessions(&self.control, nat)? {
+        let Some(made) = natted::sessions(&self.control, nat)? else { return Ok(()) };
+        match made {
             made if made == flows as usize => Ok(()),
             // A few flows have the same hash, and share their server.
             made if nat == Nat::Balanced && made.abs_diff(flows as usize) < flows as usize / 1000 => Ok(()),
@@ -540,6 +549,7 @@ mod tests {
             ("nat44-ei-64k-nodes", "nat44-ei-in2out"),
             ("det44-64k-nodes", "det44-in2out"),
             ("nat64-64k-nodes", "nat64-in2out"),
+            ("dslite-64k-nodes", "dslite-in2out"),
         ] {
             let sent = sends(name);
             assert!(sent.iter().all(|p| p[12..14] == [8, 0] && p[26..29] == [192, 0, 2]), "{name}");
@@ -549,6 +559,22 @@ mod tests {
                 nodes.iter().any(|n| n == node) && !nodes.iter().any(|n| n.contains("slowpath")),
                 "{nodes:?}"
             );
+        }
+    }
+
+    #[test]
+    fn customers_of_map_send_as_who_they_are() {
+        for (name, taken) in [("map-t-64k", "ip-map-t-superpath"), ("map-e-64k", "ip-map-e-superpath")] {
+            let mut both = [sends(name), sends(&format!("{name}-nodes"))];
+            // The identification is the number of a packet's buffer.
+            for packet in both.iter_mut().flatten() {
+                packet[18..20].fill(0);
+                packet[24..26].fill(0);
+            }
+            assert_eq!(both[0], both[1], "{name}");
+            assert!(both[0].iter().all(|p| p[12..14] == [8, 0] && p[26..29] == [198, 18, 0]), "{name}");
+            let nodes = Router::new(&scenario::find(name).unwrap()).unwrap().nodes();
+            assert_eq!(nodes, ["pg-input", taken, "pg1-tx"]);
         }
     }
 

@@ -22,6 +22,7 @@ use crate::node::ip4_map::Ip4Map;
 use crate::node::ip4_map_t::Ip4MapT;
 use crate::node::ip6_map::Ip6Map;
 use crate::node::ip6_map_t::Ip6MapT;
+use crate::node::stage::MapStages;
 use crate::node::{MOST_DOMAINS, RX, Shared, TX};
 
 /// Who uses reassembly.
@@ -118,6 +119,7 @@ impl Map {
         let reassembly = control.get::<Reassembly>()?;
         let tables = (FibTables::clone(&*control.get::<FibTables>()?), control.get::<Adjacencies>()?.table());
         let shared = Shared::new(graph.counters(), tables, reassembly.words())?;
+        control.put(MapStages::new(&shared));
         let s = || Arc::clone(&shared);
         graph.add_frame(Fragment { shared: s() })?;
         graph.add_frame(Fragment6 { cutter: Ip6Frag::new(control.get::<Adjacencies>()?.table()) })?;

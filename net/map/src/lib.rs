@@ -18,6 +18,7 @@ pub mod node;
 mod running;
 
 pub use control::{Map, MapError, Mode, Shown};
+pub use node::stage::MapStages;
 
 use std::rc::Rc;
 

@@ -20,6 +20,7 @@ use crate::budget::Budget;
 use crate::family::{Family, Ip4, Ip6};
 use crate::node::expired::Expired;
 use crate::node::full::{FullNode, Origin, Receiver};
+use crate::node::full_feature::FullFeature;
 use crate::node::sv::SvNode;
 use crate::node::sv_feature::SvFeature;
 use crate::settings::{Settings, Shared};
@@ -88,8 +89,8 @@ struct Part<F: Family> {
     lookup: Receiver,
 }
 
-/// Shallow reassembly of packets that are no fragments, for chains.
-pub struct SvStages {
+/// Packets that are no fragments, for chains: shallow reassembly, and full.
+pub struct ReassemblyStages {
     /// Of IPv4.
     pub ip4: Arc<SvFeature<Ip4, false>>,
     /// Of IPv6.
@@ -98,6 +99,8 @@ pub struct SvStages {
     pub ip4_output: Arc<SvFeature<Ip4, true>>,
     /// Of IPv6.
     pub ip6_output: Arc<SvFeature<Ip6, true>>,
+    /// Full reassembly of IPv6.
+    pub ip6_full: Arc<FullFeature<Ip6>>,
 }
 
 /// Reassembly of this router.
@@ -180,11 +183,12 @@ impl Reassembly {
         let (graph, interfaces) = (control.graph()?, control.get::<Interfaces>()?);
         let budget = Budget::part_of(Arc::clone(graph.pool()), SHARE_OF_BUFFERS);
         let words = graph.claim_slot::<L4>("reassembly")?;
-        control.put(SvStages {
+        control.put(ReassemblyStages {
             ip4: Arc::new(SvFeature::new(words)),
             ip6: Arc::new(SvFeature::new(words)),
             ip4_output: Arc::new(SvFeature::new(words)),
             ip6_output: Arc::new(SvFeature::new(words)),
+            ip6_full: Arc::default(),
         });
         let reassembly = Rc::new(Reassembly {
             words,

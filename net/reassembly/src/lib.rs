@@ -34,7 +34,7 @@ pub mod sv_table;
 pub mod table;
 pub mod threads;
 
-pub use control::{Datagram, Families, Kind, Look, Reassembly, Side, SvStages, Version};
+pub use control::{Datagram, Families, Kind, Look, Reassembly, ReassemblyStages, Side, Version};
 pub use error::ReassemblyError;
 pub use l4::L4;
 pub use settings::Settings;

@@ -12,6 +12,7 @@
 //! | `ip4-nat44-ei-superpath`, `ip-nat44-ei-superpath` | the same | NAT44-EI |
 //! | `ip4-cnat-superpath`, `ip-cnat-superpath` | the same | cloud NAT, in and out |
 //! | `ip-nat64-superpath` | the same, with both families | NAT64 |
+//! | `ip-map-t-superpath`, `ip-map-e-superpath` | the same | MAP-T, MAP-E |
 //! | `ip-feature-superpath` | Ethernet interfaces with features | NAT44-ED, reverse path forwarding, MSS clamping, policy routing, limits of sources |
 //! | `ip-feature-nat44-ei-superpath` | the same | the same, with NAT44-EI in the place of NAT44-ED |
 //! | `l2-xconnect-superpath` | cross-connected interfaces, also with tags that are rewritten | no feature |
@@ -99,6 +100,22 @@ pub const IP_NAT64: Superpath = Superpath {
     cost: 37,
 };
 
+/// Both families on Ethernet interfaces where MAP-T is the only feature.
+pub const IP_MAP_T: Superpath = Superpath {
+    name: "ip-map-t-superpath",
+    medium: Medium::Ethernet,
+    serves: &[IfFlags::IP4, IfFlags::IP6],
+    cost: 37,
+};
+
+/// Both families on Ethernet interfaces where MAP-E is the only feature.
+pub const IP_MAP_E: Superpath = Superpath {
+    name: "ip-map-e-superpath",
+    medium: Medium::Ethernet,
+    serves: &[IfFlags::IP4, IfFlags::IP6],
+    cost: 37,
+};
+
 /// Both families on Ethernet interfaces with features.
 pub const IP_FEATURES: Superpath = Superpath {
     name: "ip-feature-superpath",
@@ -180,6 +197,12 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     }
     if let Some((ip4, ip6)) = parts.nat64()? {
         offer(IP_NAT64, interfaces.add_superpath(IP_NAT64, Split(ethernet(), ip4, ip6)));
+    }
+    if let Some((ip4, ip6)) = parts.map_t()? {
+        offer(IP_MAP_T, interfaces.add_superpath(IP_MAP_T, Split(ethernet(), ip4, ip6)));
+    }
+    if let Some((ip4, ip6)) = parts.map_e()? {
+        offer(IP_MAP_E, interfaces.add_superpath(IP_MAP_E, Split(ethernet(), ip4, ip6)));
     }
     if let (Some(ip4), Some(ip6)) = (parts.ip4_with_features(parts.ed())?, parts.ip6_with_features()?) {
         offer(IP_FEATURES, interfaces.add_superpath(IP_FEATURES, Split(ethernet(), ip4, ip6)));

@@ -7,11 +7,14 @@ use shoal_abf::AbfNodes;
 use shoal_bridge::BridgeNodes;
 use shoal_cnat::CnatStages;
 use shoal_graph::Graph;
-use shoal_graph::superpath::{Cross, Directions, FlowOptional, FlowStage, Forward, Link, Open, Stage};
+use shoal_graph::superpath::{
+    Cross, CrossOptional, Directions, FlowOptional, FlowStage, Forward, Link, Open, Optional, Stage,
+};
 use shoal_interface::{Interfaces, OUTPUT_ARC, Output};
 use shoal_ip4::Ip4Nodes;
 use shoal_ip6::Ip6Nodes;
 use shoal_l2::L2Nodes;
+use shoal_map::MapStages;
 use shoal_module::{Control, InitError};
 use shoal_mss_clamp::MssNodes;
 use shoal_nat44_ed::Nat44Stages;
@@ -19,7 +22,7 @@ use shoal_nat44_ed::node::fast as ed;
 use shoal_nat44_ei::Nat44EiStages;
 use shoal_nat44_ei::node::fast as ei;
 use shoal_nat64::Nat64Stages;
-use shoal_reassembly::SvStages;
+use shoal_reassembly::ReassemblyStages;
 use shoal_source_limit::SourceLimitStages;
 use shoal_urpf::UrpfNodes;
 
@@ -33,11 +36,12 @@ pub(crate) struct Parts {
     mss: Option<Rc<MssNodes>>,
     abf: Option<Rc<AbfNodes>>,
     limit: Option<Rc<SourceLimitStages>>,
-    sv: Option<Rc<SvStages>>,
+    sv: Option<Rc<ReassemblyStages>>,
     ed: Option<Rc<Nat44Stages>>,
     ei: Option<Rc<Nat44EiStages>>,
     cnat: Option<Rc<CnatStages>>,
     nat64: Option<Rc<Nat64Stages>>,
+    map: Option<Rc<MapStages>>,
     pub(crate) l2: Option<Rc<L2Nodes>>,
     pub(crate) bridge: Option<Rc<BridgeNodes>>,
 }
@@ -58,6 +62,7 @@ impl Parts {
             ei: control.get().ok(),
             cnat: control.get().ok(),
             nat64: control.get().ok(),
+            map: control.get().ok(),
             l2: control.get().ok(),
             bridge: control.get().ok(),
         }
@@ -133,17 +138,41 @@ impl Parts {
 
     /// Both families with NAT64, by which packets of the one become packets of the other.
     pub(crate) fn nat64(&self) -> Result<Option<(impl Link + use<>, impl Link + use<>)>, InitError> {
-        let (Some(ip4), Some(ip6), Some(sv), Some(nat)) = (&self.ip4, &self.ip6, &self.sv, &self.nat64)
-        else {
-            return Ok(None);
-        };
+        let Some(nat) = &self.nat64 else { return Ok(None) };
+        self.crossed((&nat.out2in, &nat.in2out), |stages| &stages.ip6)
+    }
+
+    /// The same with MAP-T.
+    pub(crate) fn map_t(&self) -> Result<Option<(impl Link + use<>, impl Link + use<>)>, InitError> {
+        let Some(map) = &self.map else { return Ok(None) };
+        self.crossed((&map.translate4, &map.translate6), |stages| &stages.ip6)
+    }
+
+    /// The same with MAP-E.
+    pub(crate) fn map_e(&self) -> Result<Option<(impl Link + use<>, impl Link + use<>)>, InitError> {
+        let Some(map) = &self.map else { return Ok(None) };
+        self.crossed((&map.encapsulate, &map.decapsulate), |stages| &stages.ip6_full)
+    }
+
+    /// Both families with features that make packets of the other one, and with `before` of reassembly in front of that of IPv6.
+    fn crossed<A, B, C>(
+        &self,
+        (from4, from6): (&Arc<A>, &Arc<B>),
+        before: fn(&ReassemblyStages) -> &Arc<C>,
+    ) -> Result<Option<(impl Link + use<A, B, C>, impl Link + use<A, B, C>)>, InitError>
+    where
+        A: CrossOptional<Destination = u128>,
+        B: CrossOptional<Destination = u32>,
+        C: Optional,
+    {
+        let (Some(ip4), Some(ip6), Some(stages)) = (&self.ip4, &self.ip6, &self.sv) else { return Ok(None) };
         let Some(output) = self.output()? else { return Ok(None) };
         let out4 = || Forward::new(Arc::clone(&ip4.lookup), Arc::clone(&ip4.rewrite), (), output.clone());
         let out6 = || Forward::new(Arc::clone(&ip6.lookup), Arc::clone(&ip6.rewrite), (), output.clone());
-        let from4 = Cross::new(Arc::clone(&nat.out2in), out4(), out6());
-        let from6 = Cross::new(Arc::clone(&nat.in2out), out6(), out4());
-        let from4 = Open::new(Arc::clone(&ip4.input), Stage::new(Some(Arc::clone(&sv.ip4)), from4));
-        let from6 = Open::new(Arc::clone(&ip6.input), Stage::new(Some(Arc::clone(&sv.ip6)), from6));
+        let from4 = Cross::new(Arc::clone(from4), out4(), out6());
+        let from6 = Cross::new(Arc::clone(from6), out6(), out4());
+        let from4 = Open::new(Arc::clone(&ip4.input), Stage::new(Some(Arc::clone(&stages.ip4)), from4));
+        let from6 = Open::new(Arc::clone(&ip6.input), Stage::new(Some(Arc::clone(before(stages))), from6));
         Ok(Some((from4, from6)))
     }
 

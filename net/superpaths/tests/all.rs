@@ -5,6 +5,7 @@ mod chains;
 mod cloud;
 mod features;
 mod ip_only;
+mod map;
 mod nat64;
 mod switched;
 mod tagged;

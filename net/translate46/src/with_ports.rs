@@ -156,6 +156,12 @@ impl WithPorts<Ipv4Addr> {
     /// Reads such an IPv4 packet; `None` if it is another, or cut short, or UDP without a checksum.
     #[inline(always)]
     pub fn read4(bytes: &[u8]) -> Option<Self> {
+        Self::read4_as_it_is(bytes).filter(|seen| seen.protocol == TCP || two(bytes, IP4 + 6) != 0)
+    }
+
+    /// The same, and UDP without a checksum, too: of packets that are not translated.
+    #[inline(always)]
+    pub fn read4_as_it_is(bytes: &[u8]) -> Option<Self> {
         let ip: &[u8; IP4] = bytes.first_chunk()?;
         let (total, flags) = (two(ip, 2), two(ip, 6));
         let (payload, protocol) = (total.checked_sub(IP4 as u16)?, ip[9]);
@@ -166,8 +172,7 @@ impl WithPorts<Ipv4Addr> {
         let (sport, dport, flags) = transport(bytes, IP4, protocol, payload)?;
         let (src, dst) = (Ipv4Addr::from_bits(four(ip, 12)), Ipv4Addr::from_bits(four(ip, 16)));
         let ends = Ends { src, dst, sport, dport };
-        let packet = WithPorts { ends, protocol, class: ip[1], hops: ip[8], payload, flags };
-        (protocol == TCP || two(bytes, IP4 + 6) != 0).then_some(packet)
+        Some(WithPorts { ends, protocol, class: ip[1], hops: ip[8], payload, flags })
     }
 
     /// Gives it an IPv6 header, which begins 20 bytes in front of the old one, and other ports. `bytes` begin there. `None`: there

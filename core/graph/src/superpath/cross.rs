@@ -6,15 +6,13 @@ use shoal_buffer::{Packet, SwIfIndex};
 use shoal_infra::Guard;
 
 use super::bind::Binder;
-use super::borrowed_table::BorrowedTable;
 use super::cross_lookups::{CrossLookups, CrossQuery, FoundOfEnds};
 use super::link::Link;
 use super::walk::{ChainPosition, Walk};
-use super::{Known, Stage, StagedLookup, StatefulOptional, WithState};
+use super::{Known, Optional, Stage, StagedLookup};
 use crate::cx::Cx;
 use crate::graph::GraphError;
 use crate::node::NodeIndex;
-use crate::state::Stateful;
 
 /// What becomes of a packet at a feature that may give it another protocol's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,44 +26,52 @@ pub enum Crossing {
     Leave,
 }
 
-/// A feature that gives packets the header of another protocol, and has a table of flows on each thread. In a [`Stage`] of its own it
-/// leaves packets to its node; in [`Cross`] they go on.
-pub trait CrossOptional: StatefulOptional {
-    /// What is looked for in the table, and where the search is. Two that have not begun are equal when they look for the
-    /// same; the default finds nothing.
+/// A feature that gives packets the header of another protocol. In a [`Stage`] of its own it leaves packets to its node; in [`Cross`]
+/// they go on.
+pub trait CrossOptional: Optional {
+    /// What it keeps on each thread that look-ups need.
+    type State;
+    /// What is looked for, and where the search is. Two that have not begun are equal when they look for the same; the default
+    /// finds nothing.
     type Query: Copy + Default + PartialEq;
     /// An address of the other protocol.
     type Destination;
+    /// What look-ups need of an interface.
+    type Lookup<'g>: Copy;
+
+    /// What look-ups need, in a run of packets of one interface.
+    fn lookup<'g>(&'g self, facts: Self::Facts<'g>, walk: &Walk<'g>) -> Self::Lookup<'g>;
+
+    /// Looks something up.
+    fn look<'g, R>(lookup: Self::Lookup<'g>, look: impl FnOnce(&mut Self::State, Self::Facts<'g>) -> R) -> R;
 
     /// Whether look-ups wait for memory.
-    fn is_far(state: &<Self::Feature as Stateful>::State) -> bool;
+    fn is_far(_: &mut Self::State) -> bool {
+        false
+    }
 
     /// What will be looked for, as [`StagedLookup::query`].
     fn query(pkt: &Packet<'_>, offset: usize) -> Self::Query;
 
     /// Begins a look-up: asks memory for the first part. False: the packet is not for the feature.
-    fn begin(
-        state: &mut <Self::Feature as Stateful>::State,
-        facts: Self::Facts<'_>,
-        query: &mut Self::Query,
-    ) -> bool;
+    fn begin(state: &mut Self::State, facts: Self::Facts<'_>, query: &mut Self::Query) -> bool;
 
     /// Goes on: asks memory for the flow.
-    fn seek(state: &mut <Self::Feature as Stateful>::State, query: &mut Self::Query);
+    fn seek(_: &mut Self::State, _: &mut Self::Query) {}
 
     /// Asks memory for what else a packet of the flow needs.
-    fn fetch(_: &mut <Self::Feature as Stateful>::State, _: &mut Self::Query) {}
+    fn fetch(_: &mut Self::State, _: &mut Self::Query) {}
 
-    /// Where a packet goes when it has crossed; `None`: it has no flow.
+    /// Where a packet goes when it has crossed, if that can be said.
     fn destination(
-        state: &mut <Self::Feature as Stateful>::State,
+        state: &mut Self::State,
+        facts: Self::Facts<'_>,
         query: &Self::Query,
     ) -> Option<Self::Destination>;
 
-    /// As [`StatefulOptional::pass`], with the look-up of the packet's flow, or of another packet's.
+    /// As [`Optional::pass`], with the look-up of the packet, or of another packet's.
     fn cross(
         &self,
-        state: &mut <Self::Feature as Stateful>::State,
         facts: Self::Facts<'_>,
         query: Option<&Self::Query>,
         pkt: &mut Packet<'_>,
@@ -73,25 +79,19 @@ pub trait CrossOptional: StatefulOptional {
     ) -> Crossing;
 }
 
-/// What a feature looks for in its table.
-pub(super) type FlowOf<A> = <A as CrossOptional>::Query;
-
 /// The feature, the end of the chain for packets that keep their protocol, and the end for those that it has changed. Where
 /// two such chains stand side by side, both ends of a protocol share one memory of where packets went last.
 pub struct Cross<A: CrossOptional, Same, Other> {
-    feature: Stage<WithState<A>, ()>,
+    feature: Stage<A, ()>,
     same: Same,
     other: Other,
 }
 
-/// What the feature knows of an interface, and its table.
-pub(super) type OwnFacts<'g, A> =
-    (BorrowedTable<'g, <A as StatefulOptional>::Feature>, <A as StatefulOptional>::Facts<'g>);
 type LookupQuery<L> = <<L as Link>::Lookup as StagedLookup>::Query;
 
 impl<A: CrossOptional, Same: Link, Other: Link> Cross<A, Same, Other> {
     /// The feature, and both ends.
-    pub fn new(feature: Arc<WithState<A>>, same: Same, other: Other) -> Self {
+    pub fn new(feature: Arc<A>, same: Same, other: Other) -> Self {
         Cross { feature: Stage::new(Some(feature), ()), same, other }
     }
 
@@ -104,14 +104,13 @@ impl<A: CrossOptional, Same: Link, Other: Link> Cross<A, Same, Other> {
     fn cross(
         &self,
         facts: A::Facts<'_>,
-        flow: Option<&FlowOf<A>>,
+        query: Option<&A::Query>,
         pkt: &mut Packet<'_>,
         walk: &Walk<'_>,
         spot: ChainPosition,
     ) -> Crossing {
-        let Some(node) = self.feature.node() else { return Crossing::On };
-        let cx: Cx<'_, A> = Cx::new(walk.common, walk.entry(spot));
-        cx.lend(&node.key, |state| node.stage.cross(state, facts, flow, pkt, &cx))
+        let Some(feature) = self.feature.node() else { return Crossing::On };
+        feature.cross(facts, query, pkt, &Cx::new(walk.common, walk.entry(spot)))
     }
 }
 
@@ -123,7 +122,7 @@ where
     LookupQuery<Other>: From<A::Destination>,
 {
     /// Of the feature if it is enabled, and of both ends.
-    type Facts<'g> = (Option<OwnFacts<'g, A>>, Same::Facts<'g>, Other::Facts<'g>);
+    type Facts<'g> = (Option<(A::Lookup<'g>, A::Facts<'g>)>, Same::Facts<'g>, Other::Facts<'g>);
     type Lookup = CrossLookups<A, Same::Lookup, Other::Lookup>;
     type Found<'g> = FoundOfEnds<Same::Found<'g>, Other::Found<'g>>;
     const NODES: usize = 1 + Same::NODES + Other::NODES;
@@ -137,13 +136,13 @@ where
 
     fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
         let own = self.feature.facts_of(interface, walk.common.guard);
-        let own = own.map(|(node, facts)| (BorrowedTable::new(&node.key, walk), facts));
+        let own = own.map(|(feature, facts)| (feature.lookup(facts, walk), facts));
         Some((own, self.same.facts(interface, walk)?, self.other.facts(interface, walk)?))
     }
 
     #[inline(always)]
     fn of_lookup<'g>((own, same, other): &Self::Facts<'g>) -> <Self::Lookup as StagedLookup>::Facts<'g> {
-        (*own, Same::of_lookup(same), Other::of_lookup(other))
+        (own.as_ref().map(|own| own.0), Same::of_lookup(same), Other::of_lookup(other))
     }
 
     #[inline(always)]
@@ -164,11 +163,11 @@ where
         walk: &Walk<'g>,
         spot: ChainPosition,
     ) -> NodeIndex {
-        let (flow, known, known_across) = CrossQuery::known(known);
+        let (query, known, known_across) = CrossQuery::known(known);
         if let Some((_, own)) = own
             && !matches!(known, Known::Chosen(..))
         {
-            match self.cross(*own, flow, pkt, walk, spot) {
+            match self.cross(*own, query, pkt, walk, spot) {
                 Crossing::On => {}
                 Crossing::Crossed => {
                     return self.other.go(other, known_across, pkt, walk, Self::across(spot));

@@ -5,17 +5,17 @@ use std::marker::PhantomData;
 use shoal_buffer::Packet;
 
 use super::ahead::side_by_side;
-use super::cross::{CrossOptional, FlowOf, OwnFacts};
+use super::cross::CrossOptional;
 use super::{Known, StagedLookup};
 
-/// Look-ups of the feature's flows, of packets that keep their protocol, and of those that have crossed. A packet that is for the
-/// feature is looked for in its table alone; where that leads is looked up for packets that are all alike.
+/// Look-ups of the feature, of packets that keep their protocol, and of those that have crossed. A packet that is for the feature is
+/// looked up by it alone; where that leads is looked up for packets that are all alike.
 pub struct CrossLookups<A, S, O>(PhantomData<fn(A, S, O)>);
 
 /// What a packet looks for.
 #[derive(Clone, Copy, PartialEq, Default)]
 pub struct CrossQuery<F, S, O> {
-    flow: F,
+    own: F,
     /// Whether it is for the feature; known once it has begun.
     is_own: bool,
     same: S,
@@ -26,7 +26,7 @@ pub struct CrossQuery<F, S, O> {
 /// What two ends have found for all packets.
 pub(super) type FoundOfEnds<S, O> = (Option<S>, Option<O>);
 
-/// What is known of a packet: of its flow, and of the look-up of each end.
+/// What is known of a packet: of its own, and of the look-up of each end.
 pub(super) type KnownOfEnds<'a, F, S, FS, O, FO> = (Option<&'a F>, Known<'a, S, FS>, Known<'a, O, FO>);
 
 impl<F, S, O> CrossQuery<F, S, O> {
@@ -48,19 +48,20 @@ impl<F, S, O> CrossQuery<F, S, O> {
         match known {
             Known::Nothing => (None, Known::Nothing, Known::Nothing),
             Known::Chosen(number, node) => (None, Known::Chosen(number, node), Known::Nothing),
-            Known::Answer(query) if query.is_own => (Some(&query.flow), Known::Nothing, Known::Nothing),
+            Known::Answer(query) if query.is_own => (Some(&query.own), Known::Nothing, Known::Nothing),
             Known::Answer(query) => (None, Known::Answer(&query.same), Known::Nothing),
             Known::Other(query, (same, other)) => {
-                let flow = query.is_own.then_some(&query.flow);
+                let own = query.is_own.then_some(&query.own);
                 let same = same.map_or(Known::Nothing, |found| Known::Other(&query.same, found));
                 let other = query.other.as_ref().zip(other);
-                (flow, same, other.map_or(Known::Nothing, |(query, found)| Known::Other(query, found)))
+                (own, same, other.map_or(Known::Nothing, |(query, found)| Known::Other(query, found)))
             }
         }
     }
 }
 
-type QueryOf<A, S, O> = CrossQuery<FlowOf<A>, <S as StagedLookup>::Query, <O as StagedLookup>::Query>;
+type QueryOf<A, S, O> =
+    CrossQuery<<A as CrossOptional>::Query, <S as StagedLookup>::Query, <O as StagedLookup>::Query>;
 
 impl<A, S, O> StagedLookup for CrossLookups<A, S, O>
 where
@@ -69,18 +70,18 @@ where
     O: StagedLookup,
     O::Query: From<A::Destination>,
 {
-    type Facts<'g> = (Option<OwnFacts<'g, A>>, S::Facts<'g>, O::Facts<'g>);
+    type Facts<'g> = (Option<A::Lookup<'g>>, S::Facts<'g>, O::Facts<'g>);
     type Query = QueryOf<A, S, O>;
     /// Whether there are packets that are not for the feature, and their look-ups.
     type InFlight = (bool, S::InFlight);
 
     fn is_far((own, same, _): Self::Facts<'_>) -> bool {
-        own.is_some_and(|(lent, _)| lent.look(|state| A::is_far(state))) || S::is_far(same)
+        own.is_some_and(|own| A::look(own, |state, _| A::is_far(state))) || S::is_far(same)
     }
 
     #[inline(always)]
     fn query(pkt: &Packet<'_>, offset: usize) -> Self::Query {
-        CrossQuery { flow: A::query(pkt, offset), is_own: false, same: S::query(pkt, offset), other: None }
+        CrossQuery { own: A::query(pkt, offset), is_own: false, same: S::query(pkt, offset), other: None }
     }
 
     #[inline(always)]
@@ -88,10 +89,10 @@ where
 
     #[inline(always)]
     fn begun((own, same, _): Self::Facts<'_>, all: &mut [Self::Query]) {
-        if let Some((lent, facts)) = own {
-            lent.look(|state| {
+        if let Some(own) = own {
+            A::look(own, |state, facts| {
                 for query in &mut *all {
-                    query.is_own = A::begin(state, facts, &mut query.flow);
+                    query.is_own = A::begin(state, facts, &mut query.own);
                 }
             });
         }
@@ -105,8 +106,8 @@ where
 
     #[inline(always)]
     fn advance((own, same, _): Self::Facts<'_>, all: &mut [Self::Query]) -> Self::InFlight {
-        if let Some((lent, _)) = own {
-            lent.look(|state| of_own(all).for_each(|flow| A::seek(state, flow)));
+        if let Some(own) = own {
+            A::look(own, |state, _| of_own(all).for_each(|query| A::seek(state, query)));
         }
         let any = any_passes(all);
         let begun = if any && S::is_far(same) {
@@ -119,8 +120,8 @@ where
 
     #[inline(always)]
     fn finish((own, same, _): Self::Facts<'_>, (any, begun): Self::InFlight, all: &mut [Self::Query]) {
-        if let Some((lent, _)) = own {
-            lent.look(|state| of_own(all).for_each(|flow| A::fetch(state, flow)));
+        if let Some(own) = own {
+            A::look(own, |state, _| of_own(all).for_each(|query| A::fetch(state, query)));
         }
         if !any {
             return;
@@ -139,8 +140,9 @@ where
         let begun = Self::advance(facts, one);
         Self::finish(facts, begun, one);
         let (own, _, other) = facts;
-        if let Some((lent, _)) = own.filter(|_| query.is_own) {
-            query.other = lent.look(|state| A::destination(state, &query.flow)).map(Into::into);
+        if let Some(own) = own.filter(|_| query.is_own) {
+            let to = A::look(own, |state, facts| A::destination(state, facts, &query.own));
+            query.other = to.map(Into::into);
         }
         if let Some(query) = &mut query.other {
             O::look_up(other, query);
@@ -151,7 +153,7 @@ where
 /// The flows of packets that are for the feature.
 #[inline(always)]
 fn of_own<F, S, O>(all: &mut [CrossQuery<F, S, O>]) -> impl Iterator<Item = &mut F> {
-    all.iter_mut().filter(|query| query.is_own).map(|query| &mut query.flow)
+    all.iter_mut().filter(|query| query.is_own).map(|query| &mut query.own)
 }
 
 /// Whether there is a packet that is not for the feature.

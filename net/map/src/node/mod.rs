@@ -6,6 +6,7 @@ pub mod ip4_map;
 pub mod ip4_map_t;
 pub mod ip6_map;
 pub mod ip6_map_t;
+pub mod stage;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

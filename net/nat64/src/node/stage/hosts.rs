@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use shoal_buffer::{Flags, Packet, SwIfIndex};
 use shoal_fib::FibIndex;
-use shoal_graph::superpath::{CrossOptional, Crossing, Pass, StatefulOptional};
+use shoal_graph::superpath::{Crossing, Pass, StatefulCrossOptional, StatefulOptional};
 use shoal_graph::{Cx, StatefulNode};
 use shoal_infra::Guard;
 use shoal_nat::{Kind, Sum};
@@ -54,7 +54,7 @@ pub struct HostQuery {
     dst: u128,
 }
 
-impl CrossOptional for In2out<false> {
+impl StatefulCrossOptional for In2out<false> {
     type Query = HostQuery;
     type Destination = u32;
 

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use shoal_buffer::{Flags, Packet, SwIfIndex};
-use shoal_graph::superpath::{CrossOptional, Crossing, Pass, StatefulOptional};
+use shoal_graph::superpath::{Crossing, Pass, StatefulCrossOptional, StatefulOptional};
 use shoal_graph::{Cx, StatefulNode};
 use shoal_infra::Guard;
 use shoal_nat::{Kind, Sum};
@@ -49,7 +49,7 @@ impl StatefulOptional for Out2in<false> {
     }
 }
 
-impl CrossOptional for Out2in<false> {
+impl StatefulCrossOptional for Out2in<false> {
     type Query = Query;
     type Destination = u128;
 
