@@ -70,6 +70,41 @@ pub struct Config {
     domains: Shards<u32, Arc<Domain>>,
     /// Customers whose address does not say which IPv4 address they have: domains that have them.
     customers: Shards<u128, Vec<u32>>,
+    /// All domains as long as they are few, those with the longest IPv4 prefix first: they are found sooner by a look at each than by
+    /// the tables above.
+    few: FewDomains,
+}
+
+/// Most domains that are looked at one by one.
+const FEW: usize = 8;
+
+/// Domains as long as they are few; none, and none that counts, when there were more.
+#[derive(Clone, Debug)]
+struct FewDomains(Option<Vec<Numbered>>);
+
+impl Default for FewDomains {
+    fn default() -> Self {
+        FewDomains(Some(Vec::new()))
+    }
+}
+
+impl FewDomains {
+    /// A domain came, has changed, or is gone; there are `count` now.
+    fn set(&mut self, index: u32, new: Option<&Arc<Domain>>, count: usize) {
+        if count == 0 {
+            self.0 = Some(Vec::new());
+        }
+        let Some(all) = &mut self.0 else { return };
+        all.retain(|(other, _)| *other != index);
+        if let Some(domain) = new {
+            all.push((index, Arc::clone(domain)));
+        }
+        // As in the tables: by prefix, and by number where that is the same.
+        all.sort_by_key(|(index, domain)| (u8::MAX - domain.parameters.ip4.len(), *index));
+        if all.len() > FEW {
+            self.0 = None;
+        }
+    }
 }
 
 /// How many domains have prefixes of a length.
@@ -142,6 +177,7 @@ impl Config {
         } else if was_there {
             self.domains.remove(&index);
         }
+        self.few.set(index, new, self.domains.len());
         if domain.parameters.ip6.len() == 128 {
             self.set_customer(domain.parameters.ip6.addr(), index, is_there);
         }
@@ -175,31 +211,110 @@ impl Config {
     }
 
     /// The domain that an IPv4 address belongs to.
+    #[inline]
     pub fn by_ip4(&self, address: Ipv4Addr) -> Option<&Numbered> {
-        self.all_by_ip4(address).next()
+        match &self.few.0 {
+            Some(few) => few.iter().find(|(_, domain)| domain.parameters.ip4.contains(address)),
+            None => self.all_by_ip4(address).next(),
+        }
     }
 
     /// Whether an IPv6 address stands for the Internet in some domain.
+    #[inline]
     pub fn is_internet(&self, address: Ipv6Addr) -> bool {
+        match &self.few.0 {
+            Some(few) => few.iter().any(|(_, domain)| domain.parameters.ip6_src.contains(address)),
+            None => self.is_internet_of_many(address),
+        }
+    }
+
+    fn is_internet_of_many(&self, address: Ipv6Addr) -> bool {
         let bits = address.to_bits();
         self.ip6_lengths.keys().any(|len| self.ip6.get(&(*len, bits & mask6(*len))).is_some())
     }
 
     /// The domain of a customer that sends to the Internet; `inner`: the IPv4 address of a packet in a tunnel.
+    #[inline]
     pub fn of_customer(
         &self,
         internet: Ipv6Addr,
         customer: Ipv6Addr,
         inner: Option<Ipv4Addr>,
     ) -> Option<(u32, &Arc<Domain>)> {
+        // RFC 7597, 6: a customer's IPv6 address has its IPv4 address in it.
+        let embedded = || inner.unwrap_or(Ipv4Addr::from_bits((customer.to_bits() >> 16) as u32));
+        if let (Some(few), true) = (&self.few.0, self.customers.is_empty()) {
+            let address = embedded();
+            let is_it = |domain: &Domain| {
+                domain.parameters.ip4.contains(address) && domain.parameters.ip6_src.contains(internet)
+            };
+            return few.iter().find(|(_, domain)| is_it(domain)).map(|(index, domain)| (*index, domain));
+        }
         let fits = |(_, domain): &(u32, &Arc<Domain>)| domain.parameters.ip6_src.contains(internet);
         let with_domain = |index: &u32| Some((*index, self.domains.get(index)?));
         let all = self.customers.get(&customer.to_bits()).map_or(&[][..], Vec::as_slice);
         let named = all.iter().filter_map(with_domain).find(fits);
-        // RFC 7597, 6: a customer's IPv6 address has its IPv4 address in it.
-        let embedded = Ipv4Addr::from_bits((customer.to_bits() >> 16) as u32);
-        let by_ip4 =
-            || self.all_by_ip4(inner.unwrap_or(embedded)).map(|(index, domain)| (*index, domain)).find(fits);
+        let by_ip4 = || self.all_by_ip4(embedded()).map(|(index, domain)| (*index, domain)).find(fits);
         named.or_else(by_ip4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::domain::Parameters;
+
+    fn domain(n: u32) -> Arc<Domain> {
+        // Some within others, some with the same relay.
+        let (net, len) = [("198.18.0.0", 15), ("198.18.4.0", 24), ("198.18.4.128", 25)][n as usize % 3];
+        let ip4 = format!("{net}/{len}").parse().unwrap();
+        let ip6 = format!("2001:db8:{:x}00::/40", 1 + n).parse().unwrap();
+        let ip6_src = format!("2001:db8:ffff:{:x}00::/64", n % 4).parse().unwrap();
+        let (psid_offset, psid_length) = (6, 0);
+        let ea_bits = 32 - len;
+        let tag = String::new();
+        Arc::new(
+            Domain::new(Parameters { ip4, ip6, ip6_src, ea_bits, psid_offset, psid_length, mtu: 0, tag })
+                .unwrap(),
+        )
+    }
+
+    fn agrees(config: &Config) {
+        let by_tables = Config { few: FewDomains(None), ..config.clone() };
+        for host in 0..=255 {
+            let address = Ipv4Addr::new(198, 18, 4, host);
+            let index = |found: Option<&Numbered>| found.map(|(index, _)| *index);
+            assert_eq!(index(config.by_ip4(address)), index(by_tables.by_ip4(address)), "{address}");
+            for relay in 0..5u16 {
+                let internet = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, relay << 8, 0, 0, 0, 1);
+                assert_eq!(config.is_internet(internet), by_tables.is_internet(internet), "{internet}");
+                let customer = Ipv6Addr::from_bits(u128::from(address.to_bits()) << 16);
+                let index = |found: Option<(u32, &Arc<Domain>)>| found.map(|(index, _)| index);
+                let of = |config: &Config| index(config.of_customer(internet, customer, None));
+                assert_eq!(of(config), of(&by_tables), "{internet} {address}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_domains_are_found_as_many_are() {
+        let mut config = Config::default();
+        for n in 0..12 {
+            config.insert(n, &domain(n));
+            assert_eq!(config.few.0.is_some(), n < FEW as u32, "{n}");
+            agrees(&config);
+        }
+        for n in 0..12 {
+            config.remove(n, &domain(n));
+            agrees(&config);
+        }
+        for n in (0..5).rev() {
+            config.insert(n, &domain(n));
+            agrees(&config);
+        }
+        assert!(config.few.0.is_some(), "there were none in between");
+        config.remove(3, &domain(3));
+        agrees(&config);
     }
 }

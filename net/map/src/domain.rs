@@ -60,8 +60,13 @@ pub struct Domain {
     /// Port sets with an address of their own; there are none, or one for each port set that is served.
     pub rules: Shards<u16, Ipv6Addr>,
     suffix_shift: u8,
-    suffix_len: u8,
+    /// Bits of the IPv4 address in a customer's prefix, and where they are in its first half.
+    suffix: (u64, u32),
     psid_shift: u8,
+    /// The same of the port set.
+    psid: (u64, u32),
+    /// The least port that is a customer's.
+    first_port: u16,
     /// Whether a customer has more than one IPv4 address.
     is_prefix: bool,
 }
@@ -101,7 +106,18 @@ impl Domain {
             return Err(InvalidDomain::Source(source));
         }
         let psid_shift = 16 - ports;
-        Ok(Domain { parameters, rules: Shards::default(), suffix_shift, suffix_len, psid_shift, is_prefix })
+        // A prefix that is longer has no such bits.
+        let suffix_at = CUSTOMER_BITS.saturating_sub(ip6.saturating_add(suffix_len));
+        let psid_at = suffix_at.saturating_sub(psid_length);
+        let (suffix, psid) = if ea_bits > 0 {
+            ((mask(suffix_len), suffix_at.into()), (mask(psid_length), psid_at.into()))
+        } else {
+            Default::default()
+        };
+        let is_all = psid_length == 0 || psid_offset == 0;
+        let first_port = if is_all { 0 } else { 1u16.checked_shl(u32::from(16 - psid_offset)).unwrap_or(0) };
+        let rules = Shards::default();
+        Ok(Domain { parameters, rules, suffix_shift, suffix, psid_shift, psid, first_port, is_prefix })
     }
 
     /// The port set of a port.
@@ -111,11 +127,8 @@ impl Domain {
     }
 
     /// Whether a port belongs to some customer.
-    pub fn is_served(&self, port: u16) -> bool {
-        let offset = self.parameters.psid_offset;
-        self.parameters.psid_length == 0
-            || offset == 0
-            || u32::from(port) >= 1u32.checked_shl(u32::from(16 - offset)).unwrap_or(0)
+    pub const fn is_served(&self, port: u16) -> bool {
+        port >= self.first_port
     }
 
     /// Whether a customer's address can be found without a port.
@@ -129,20 +142,16 @@ impl Domain {
         if !self.rules.is_empty() {
             return self.rules.get(&psid).copied();
         }
-        let Parameters { ip6, ea_bits, .. } = self.parameters;
+        let ip6 = self.parameters.ip6;
         let base = ip6.network().to_bits();
         if ip6.len() == 128 {
             return Some(Ipv6Addr::from_bits(base));
         }
         let address = u64::from(address.to_bits());
-        let mut high = (base >> 64) as u64;
-        if ea_bits > 0 {
-            let suffix = address >> self.suffix_shift & mask(self.suffix_len);
-            let at = u32::from(CUSTOMER_BITS) - u32::from(ip6.len()) - u32::from(self.suffix_len);
-            high |= suffix.checked_shl(at).unwrap_or(0);
-            let at = at.saturating_sub(u32::from(self.parameters.psid_length));
-            high |= u64::from(psid).checked_shl(at).unwrap_or(0);
-        }
+        let ((suffix_mask, suffix_at), (psid_mask, psid_at)) = (self.suffix, self.psid);
+        let suffix = (address >> self.suffix_shift & suffix_mask).wrapping_shl(suffix_at);
+        let set = (u64::from(psid) & psid_mask).wrapping_shl(psid_at);
+        let high = (base >> 64) as u64 | suffix | set;
         let low = if self.is_prefix {
             (address >> self.suffix_shift << self.suffix_shift) << 16
         } else {
