@@ -62,7 +62,7 @@ pub trait CrossOptional: Optional {
     /// Asks memory for what else a packet of the flow needs.
     fn fetch(_: &mut Self::State, _: &mut Self::Query) {}
 
-    /// Where a packet goes when it has crossed, if that can be said.
+    /// Where a packet goes when it has crossed, if that is known.
     fn destination(
         state: &mut Self::State,
         facts: Self::Facts<'_>,

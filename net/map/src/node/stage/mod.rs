@@ -62,7 +62,7 @@ pub trait CommonCase: PacketNode {
     /// Whether a packet is for MAP.
     fn is_own(config: &Config, query: &Self::Query) -> bool;
 
-    /// Where it goes then, if that can be said.
+    /// Where it goes then, if that is known.
     fn destination(config: &Config, query: &Self::Query) -> Option<Self::Destination>;
 
     /// Does what the node does, or leaves the packet to it.

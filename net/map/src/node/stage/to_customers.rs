@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use shoal_buffer::{Flags, Packet};
-use shoal_graph::Cx;
 use shoal_graph::superpath::Crossing;
+use shoal_graph::{Cx, PacketNode};
 use shoal_translate46::{Ends, LEAST_MTU, Sum, WithPorts};
 use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol};
 
@@ -89,12 +89,25 @@ fn is_too_long<N>(shared: &Shared, found: &Found<'_>, becomes: usize, cx: &Cx<'_
     becomes > usize::from(LEAST_MTU.min(of_domain)) && becomes > usize::from(mtu())
 }
 
-impl CommonCase for Ip4MapT {
+/// What both kinds do to packets of customers that they have found.
+trait ToCustomers: PacketNode {
+    fn shared(&self) -> &Shared;
+
+    /// Reads a packet that the kind is for.
+    fn read(bytes: &[u8]) -> Option<WithPorts<Ipv4Addr>>;
+
+    /// Makes an IPv6 packet of one; `None`: it is left as it was.
+    fn send(&self, found: &Found<'_>, pkt: &mut Packet<'_>, cx: &Cx<'_, MapStage<Self>>) -> Option<()>
+    where
+        Self: Sized;
+}
+
+impl<N: ToCustomers> CommonCase for N {
     type Query = CustomerQuery;
     type Destination = u128;
 
     fn shared(&self) -> &Shared {
-        &self.shared
+        ToCustomers::shared(self)
     }
 
     #[inline(always)]
@@ -114,17 +127,25 @@ impl CommonCase for Ip4MapT {
 
     #[inline(always)]
     fn cross(&self, config: &Config, pkt: &mut Packet<'_>, cx: &Cx<'_, MapStage<Self>>) -> Crossing {
-        match found(config, pkt, WithPorts::read4(pkt.data())) {
-            Ok(found) => crossing(self.translated(&found, pkt, cx)),
+        match found(config, pkt, N::read(pkt.data())) {
+            Ok(found) => crossing(self.send(&found, pkt, cx)),
             Err(other) => other,
         }
     }
 }
 
-impl Ip4MapT {
-    /// Makes an IPv6 packet of one; `None`: it is left as it was.
+impl ToCustomers for Ip4MapT {
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     #[inline(always)]
-    fn translated(&self, found: &Found<'_>, pkt: &mut Packet<'_>, cx: &Cx<'_, MapStage<Self>>) -> Option<()> {
+    fn read(bytes: &[u8]) -> Option<WithPorts<Ipv4Addr>> {
+        WithPorts::read4(bytes)
+    }
+
+    #[inline(always)]
+    fn send(&self, found: &Found<'_>, pkt: &mut Packet<'_>, cx: &Cx<'_, MapStage<Self>>) -> Option<()> {
         let Found { index, domain, customer, seen } = found;
         let (payload, bytes) = (usize::from(seen.payload), pkt.len());
         let becomes = pkt.meta().gso_piece().unwrap_or(payload) + Ip6Header::LEN;
@@ -149,47 +170,19 @@ impl Ip4MapT {
     }
 }
 
-impl CommonCase for Ip4Map {
-    type Query = CustomerQuery;
-    type Destination = u128;
-
+impl ToCustomers for Ip4Map {
     fn shared(&self) -> &Shared {
         &self.shared
     }
 
     #[inline(always)]
-    fn query(pkt: &Packet<'_>, offset: usize) -> CustomerQuery {
-        CustomerQuery::read(pkt, offset)
+    fn read(bytes: &[u8]) -> Option<WithPorts<Ipv4Addr>> {
+        WithPorts::read4_as_it_is(bytes)
     }
 
+    /// Into a tunnel.
     #[inline(always)]
-    fn is_own(config: &Config, query: &CustomerQuery) -> bool {
-        query.is_own(config)
-    }
-
-    #[inline(always)]
-    fn destination(config: &Config, query: &CustomerQuery) -> Option<u128> {
-        query.destination(config)
-    }
-
-    #[inline(always)]
-    fn cross(&self, config: &Config, pkt: &mut Packet<'_>, cx: &Cx<'_, MapStage<Self>>) -> Crossing {
-        match found(config, pkt, WithPorts::read4_as_it_is(pkt.data())) {
-            Ok(found) => crossing(self.encapsulated(&found, pkt, cx)),
-            Err(other) => other,
-        }
-    }
-}
-
-impl Ip4Map {
-    /// Puts a packet into a tunnel; `None`: it is left as it was.
-    #[inline(always)]
-    fn encapsulated(
-        &self,
-        found: &Found<'_>,
-        pkt: &mut Packet<'_>,
-        cx: &Cx<'_, MapStage<Self>>,
-    ) -> Option<()> {
+    fn send(&self, found: &Found<'_>, pkt: &mut Packet<'_>, cx: &Cx<'_, MapStage<Self>>) -> Option<()> {
         let Found { index, domain, customer, seen } = found;
         let (total, bytes) = (usize::from(seen.payload) + Ip4Header::LEN, pkt.len());
         if pkt.headroom() < Ip6Header::LEN
