@@ -47,8 +47,8 @@ pub static MODULE: Module = Module {
     ..Module::NONE
 };
 
-/// Bytes of a session, and of a binding's two entries if it has no other: each with its share of the index.
-const BYTES_EACH: usize = 3 * (96 + 8);
+/// Bytes of a session, and of a binding if it has no other: two entries each, with their share of the index.
+const BYTES_EACH: usize = 4 * (64 + 8);
 
 fn capacity(control: &Control) -> Vec<Capacity> {
     let used = control.get::<Nat64>().ok().and_then(|nat| nat.used());
