@@ -60,6 +60,7 @@ protocol static { ipv6; $6 }
 template bgp frr {
   connect delay time 1;
   connect retry time 1;
+  error wait time 1, 2;
   hold time 3;
 }
 protocol bgp from frr {

@@ -122,7 +122,8 @@ end_frr frr-l
 ip netns exec "$A" true && kill "$(cat "$work/b.pid")"
 await 15 gone || fail "FRR leaves its routes: $(ip -n "$L" route)"
 bgp() {
-  echo "protocol bgp { local $1 as $2; neighbor $3 as $4; hold time 3; connect delay time 1; connect retry time 1;"
+  # A session that is lost beside other work comes back at once, not after a minute.
+  echo "protocol bgp { local $1 as $2; neighbor $3 as $4; hold time 9; connect delay time 1; connect retry time 1; error wait time 1, 2;"
   echo "ipv4 { import all; export where source ~ [ RTS_DEVICE, RTS_BGP ]; next hop self; };"
   echo "ipv6 { import all; export where source ~ [ RTS_DEVICE, RTS_BGP ]; next hop address $5; }; }"
 }

@@ -138,6 +138,8 @@ pub struct Lcp {
     at_start: RefCell<AtStart>,
     /// Whether what Linux does with images is taken over.
     pub(crate) follows_linux: Cell<bool>,
+    /// How many namespaces were followed so far.
+    mirrors_made: Cell<u64>,
     mirrors: RefCell<BTreeMap<Option<String>, mirror::Mirror>>,
     /// Zero if there are none.
     audit_interval: Cell<Duration>,
@@ -232,6 +234,7 @@ impl Lcp {
             types: RefCell::default(),
             at_start: RefCell::default(),
             follows_linux: Cell::new(true),
+            mirrors_made: Cell::default(),
             mirrors: RefCell::default(),
             audit_interval: Cell::new(netlink::AUDIT_INTERVAL),
             by_connection: RefCell::default(),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use shoal_fib::{Family, Fib, Path, Source, Via};
 use shoal_interface::{
-    EventOrigin, HostEvent, HostLink, HostListener, HostNextHops, HostRoute, HostWay, Resolved,
+    EventOrigin, HostEvent, HostLink, HostListener, HostNextHops, HostPath, HostRoute, HostWay, Resolved,
 };
 use shoal_neighbor::Families;
 use shoal_neighbor::table::{FibEntry, Origin};
@@ -105,6 +105,20 @@ impl Change for Unnamed {
     }
 }
 
+/// Routes by an image or VRF that came or went are decided again.
+pub(super) struct LedBy(pub u32);
+
+impl Change for LedBy {
+    fn concerns(&self, mirror: &Mirror, route: &HostRoute) -> bool {
+        let leads = |path: &HostPath| path.host_index == self.0;
+        matches!(&*mirror.way(route), HostWay::Via(paths) if paths.iter().any(leads))
+    }
+
+    fn change(&self, _: &mut HostRoute) -> Fate {
+        Fate::Changes
+    }
+}
+
 pub(super) fn group(address: IpAddr) -> bool {
     address.is_multicast() || matches!(address, IpAddr::V6(a) if a.is_unicast_link_local())
 }
@@ -127,7 +141,7 @@ impl Lcp {
             main: TablePair::default(),
             held: Held::new(),
             looked_up: BTreeMap::new(),
-            routes: Routes::default(),
+            routes: Routes::of_mirror(self.mirrors_made.replace(self.mirrors_made.get() + 1)),
             next_hops: HostNextHops::default(),
             pending: BTreeSet::new(),
             neighbors: BTreeSet::new(),
@@ -147,13 +161,6 @@ impl Lcp {
             drop(before);
             self.begin_listening(netns);
         }
-    }
-
-    /// Forgets zebra's routes of a namespace; which prefixes have to be decided without them.
-    pub(super) fn forget_zebra(&self, netns: &Option<String>) -> Vec<Key> {
-        let forget =
-            |mirror: &mut Mirror| mirror.routes.retain_all(|route| !self.comes_by_connection(netns, route));
-        self.with(netns, forget).unwrap_or_default()
     }
 
     fn begin_listening(&self, netns: &Option<String>) {
@@ -181,7 +188,7 @@ impl Lcp {
 
     /// A pair came or went: routes that leave by it are decided again, and a namespace without pairs is heard no longer.
     pub(super) fn pairs_changed(&self, netns: &Option<String>, host_index: u32) {
-        self.decide_slowly(netns, self.keys(netns, |path| path == host_index));
+        self.change_routes(netns, LedBy(host_index));
         self.tell_observers(netns);
         let any = self.pairs.borrow().values().any(|pair| pair.netns == *netns && pair.host_index != 0);
         self.decide_all_multicast(netns, !any);
@@ -196,18 +203,6 @@ impl Lcp {
         self.forget_all_lookups(netns);
         let gone = self.mirrors.borrow_mut().remove(netns);
         drop(gone);
-    }
-
-    /// Prefixes with a route by such an interface.
-    pub(super) fn keys(&self, netns: &Option<String>, by: impl Fn(u32) -> bool) -> Vec<Key> {
-        let mirrors = self.mirrors.borrow();
-        let Some(mirror) = mirrors.get(netns) else { return Vec::new() };
-        let leads = |route: &HostRoute| match &*mirror.way(route) {
-            HostWay::Via(paths) => paths.iter().any(|path| by(path.host_index)),
-            _ => false,
-        };
-        let all = mirror.routes.iter().filter(|(_, routes)| routes.iter().any(leads));
-        all.map(|(key, _)| *key).collect()
     }
 
     /// The interface whose image has this number in a namespace.

@@ -98,6 +98,12 @@ pub(super) struct Routes {
 }
 
 impl Routes {
+    /// Those of the namespace that is followed as the `nth` one. What is told of it is newer than what was told of those before, so that work on
+    /// their routes, which may be under way still, leaves its own alone.
+    pub fn of_mirror(nth: u64) -> Self {
+        Routes { now: nth << 32, ..Routes::default() }
+    }
+
     /// What is known of a prefix.
     pub fn known(&self, key: &Key) -> Option<&Known> {
         self.all.get(key)
@@ -191,20 +197,12 @@ impl Routes {
         self.keep(key, |route, _| wanted(route))
     }
 
-    /// Those of all routes that are wanted stay; returns the prefixes of which one went.
-    pub fn retain_all(&mut self, mut wanted: impl FnMut(&HostRoute) -> bool) -> Vec<Key> {
-        let of =
-            |(key, known): (&Key, &Known)| known.routes.iter().any(|route| !wanted(route)).then_some(*key);
-        let keys: Vec<Key> = self.all.iter().filter_map(of).collect();
-        for key in &keys {
-            self.keep(key, |route, _| wanted(route));
-        }
-        keys
-    }
-
     /// All routes go; returns the prefixes that the forwarding table has.
     pub fn forget_all(&mut self) -> Vec<Key> {
-        self.retain_all(|_| false);
+        let keys: Vec<Key> = self.all.iter().map(|(key, _)| *key).collect();
+        for key in &keys {
+            self.keep(key, |_, _| false);
+        }
         self.all.iter().map(|(key, _)| *key).collect()
     }
 

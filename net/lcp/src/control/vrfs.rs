@@ -11,6 +11,7 @@ use shoal_interface::{EventOrigin, HostLinkKind};
 use shoal_ip::AddressError;
 use shoal_wire::{Ip4Prefix, IpPrefix};
 
+use super::mirror::LedBy;
 use super::tables::is_main;
 use super::*;
 
@@ -89,7 +90,7 @@ impl Lcp {
         for phy in members {
             self.follow_vrf(phy);
         }
-        self.decide_slowly(netns, self.keys(netns, |path| path == host_index));
+        self.change_routes(netns, LedBy(host_index));
         if self.with(netns, |mirror| mirror.vrf_table(host_index).is_none()) == Some(true) {
             self.forget_lookups(netns, host_index);
         }

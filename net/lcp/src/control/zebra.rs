@@ -4,6 +4,8 @@
 
 use shoal_interface::HostRoute;
 
+use super::mirror::Mirror;
+use super::slices::{Change, Fate};
 use super::*;
 
 /// Whether zebra gives the kernel routes under this `RTPROT_` number: its own, and those of FRR's daemons from bgpd to srte.
@@ -54,6 +56,19 @@ impl Lcp {
         if !self.by_connection.borrow_mut().insert(netns.clone()) {
             return;
         }
-        self.decide_slowly(netns, self.forget_zebra(netns));
+        self.change_routes(netns, OfZebra);
+    }
+}
+
+/// Zebra's routes go.
+struct OfZebra;
+
+impl Change for OfZebra {
+    fn concerns(&self, _: &Mirror, route: &HostRoute) -> bool {
+        is_zebra(route.protocol)
+    }
+
+    fn change(&self, route: &mut HostRoute) -> Fate {
+        if is_zebra(route.protocol) { Fate::Goes } else { Fate::Stays }
     }
 }
