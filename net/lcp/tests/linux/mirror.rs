@@ -513,3 +513,26 @@ fn what_becomes_of_very_many_routes_takes_its_time_and_leaves_what_is_told_meanw
     assert_eq!(installed(&router), 2000);
     assert_eq!(router.get::<Lcp>().followed()[0].drifted, 3000 + 1);
 }
+
+#[test]
+fn very_many_routes_of_zebra_go_in_slices_when_they_come_by_its_own_connection() {
+    const MANY: u32 = 5000;
+    let Setup { mut router, .. } = setup();
+    let of = |n: u32, protocol: u8| {
+        let route = route(&format!("20.{}.{}.0/24", n / 256, n % 256), 20, via("10.0.0.7"));
+        HostEvent::Route { route: HostRoute { protocol, ..route }, present: true }
+    };
+    const BGP: u8 = 186;
+    let installed = |router: &Router| router.get::<Lcp>().followed().remove(0).installed;
+    // Every tenth is an operator's.
+    hear(&router, (0..MANY).map(|n| of(n, if n % 10 == 0 { HostRoute::STATIC } else { BGP })));
+    assert_eq!(installed(&router), 5000);
+    let lcp = router.get::<Lcp>();
+    let netns = lcp.followed().remove(0).netns;
+    lcp.zebra_is_connected(&netns, true);
+    assert!(installed(&router) > 2500, "it is not done at once");
+    // What the kernel says of zebra's routes meanwhile is passed over.
+    hear(&router, [of(1, BGP)]);
+    router.run();
+    assert_eq!(installed(&router), 500);
+}
