@@ -137,13 +137,14 @@ impl Watch {
                 return self.latest;
             }
         }
-        self.read(tsc, moved)
+        self.read(moved)
     }
 
     #[cold]
     #[inline(never)]
-    fn read(&mut self, tsc: u64, moved: u64) -> Time {
-        let time = self.clock.now();
+    fn read(&mut self, moved: u64) -> Time {
+        // The counter as it stands now: the thread may have been interrupted since its last reading.
+        let (time, tsc) = (self.clock.now(), tsc());
         if self.read.is_some_and(|(_, _, then)| then != moved) {
             self.first = None;
             self.latest = time;
