@@ -111,6 +111,9 @@ impl Mirror {
 impl Lcp {
     /// The kernel says several things of a namespace.
     pub(crate) fn hear_many(&self, netns: &Option<String>, events: Vec<(EventOrigin, HostEvent)>) {
+        if self.with(netns, |mirror| mirror.left.is_some()) == Some(true) {
+            return;
+        }
         let mut changed = Vec::new();
         for (told, event) in events {
             match event {

@@ -38,6 +38,8 @@ pub(super) struct Seen {
 pub(super) struct Mirror {
     /// The kernel is heard while it is there.
     pub(super) listening: Option<Box<dyn HostListener>>,
+    /// The last pair has gone, and what was told before this time goes.
+    pub(super) left: Option<u64>,
     /// Interfaces that are down.
     pub(super) down: BTreeSet<u32>,
     /// The kernel's interfaces.
@@ -126,11 +128,21 @@ pub(super) fn group(address: IpAddr) -> bool {
 impl Lcp {
     /// Hears what happens in a namespace from now on, if it is not heard already.
     pub(super) fn listen(&self, netns: &Option<String>) {
-        if !self.follows_linux.get() || self.mirrors.borrow().contains_key(netns) {
+        let is_left = self.with(netns, |mirror| mirror.left.is_some());
+        if !self.follows_linux.get() || is_left == Some(false) {
             return;
         }
+        // Of one that is being left, what it has put into the forwarding table: what is not told again goes.
+        let old = self.mirrors.borrow_mut().remove(netns);
+        let (main, held, looked_up, routes) = if let Some(old) = old {
+            (old.main, old.held, old.looked_up, old.routes)
+        } else {
+            let nth = self.mirrors_made.replace(self.mirrors_made.get() + 1);
+            (TablePair::default(), Held::new(), BTreeMap::new(), Routes::of_mirror(nth))
+        };
         let mirror = Mirror {
             listening: None,
+            left: None,
             down: BTreeSet::new(),
             links: BTreeMap::new(),
             moved: BTreeSet::new(),
@@ -138,10 +150,10 @@ impl Lcp {
             dropped: BTreeSet::new(),
             refused: BTreeMap::new(),
             refusals: 0,
-            main: TablePair::default(),
-            held: Held::new(),
-            looked_up: BTreeMap::new(),
-            routes: Routes::of_mirror(self.mirrors_made.replace(self.mirrors_made.get() + 1)),
+            main,
+            held,
+            looked_up,
+            routes,
             next_hops: HostNextHops::default(),
             pending: BTreeSet::new(),
             neighbors: BTreeSet::new(),
@@ -195,14 +207,7 @@ impl Lcp {
         if any {
             return self.decide_main(netns);
         }
-        let all = self.with(netns, |mirror| {
-            mirror.pending.clear();
-            mirror.routes.forget_all()
-        });
-        all.into_iter().flatten().for_each(|key| self.decide(netns, key));
-        self.forget_all_lookups(netns);
-        let gone = self.mirrors.borrow_mut().remove(netns);
-        drop(gone);
+        self.leave(netns);
     }
 
     /// The interface whose image has this number in a namespace.

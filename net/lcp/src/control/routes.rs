@@ -197,12 +197,8 @@ impl Routes {
         self.keep(key, |route, _| wanted(route))
     }
 
-    /// All routes go; returns the prefixes that the forwarding table has.
-    pub fn forget_all(&mut self) -> Vec<Key> {
-        let keys: Vec<Key> = self.all.iter().map(|(key, _)| *key).collect();
-        for key in &keys {
-            self.keep(key, |_, _| false);
-        }
+    /// All prefixes of which anything is known.
+    pub fn keys(&self) -> Vec<Key> {
         self.all.iter().map(|(key, _)| *key).collect()
     }
 
@@ -291,7 +287,10 @@ mod tests {
         let parts = || (0..).map_while(|number| all.part(number)).flatten();
         assert_eq!(parts().count(), 2);
         assert!(parts().flat_map(|(_, routes)| routes.told()).all(|(_, told_in)| *told_in == now));
-        assert_eq!(all.forget_all(), [other]);
+        for key in all.keys() {
+            all.keep(&key, |_, _| false);
+        }
+        assert_eq!(all.keys(), [other], "the forwarding table has it");
         assert_eq!((all.prefixes(), all.installed(), all.any_names(7)), (0, 1, false));
     }
 }

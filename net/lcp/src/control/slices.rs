@@ -5,6 +5,7 @@
 // A namespace is a key of maps, `None` for the router's own: it is handed on as it is there.
 #![allow(clippy::ref_option)]
 
+use shoal_graph::process::Processes;
 use shoal_interface::HostRoute;
 use shoal_module::cli::Pace;
 
@@ -63,6 +64,19 @@ impl Mirror {
     }
 }
 
+/// All routes go.
+struct Left;
+
+impl Change for Left {
+    fn concerns(&self, _: &Mirror, _: &HostRoute) -> bool {
+        true
+    }
+
+    fn change(&self, _: &mut HostRoute) -> Fate {
+        Fate::Goes
+    }
+}
+
 impl Lcp {
     /// Changes all routes of a namespace that were told up to now: few at once, and many in slices.
     pub(super) fn change_routes(&self, netns: &Option<String>, change: impl Change) {
@@ -79,31 +93,81 @@ impl Lcp {
         before: u64,
         are_few: bool,
     ) {
-        let control = self.control.upgrade().filter(|_| !are_few);
-        let process = control.and_then(|c| Some((c.processes().ok()?, c.get::<Lcp>().ok()?)));
-        let Some((processes, lcp)) = process else {
-            let part =
-                |number| self.with(netns, |mirror| mirror.change_part(number, &change, before)).flatten();
-            let keys = (0..).map_while(part).flatten().collect();
+        let Some((processes, lcp)) = self.with_time(!are_few) else {
+            let keys = self.change_all_parts(netns, &change, before);
             return self.decide_slowly(netns, keys);
         };
         let netns = netns.clone();
+        processes.spawn_unlisted(async move { lcp.change_part_by_part(&netns, &change, before).await });
+    }
+
+    /// What runs work that takes its time, if it should.
+    fn with_time(&self, should: bool) -> Option<(Rc<Processes>, Rc<Lcp>)> {
+        let control = self.control.upgrade().filter(|_| should)?;
+        Some((control.processes().ok()?, control.get::<Lcp>().ok()?))
+    }
+
+    /// Changes all routes that were told before a time; the prefixes to be decided.
+    fn change_all_parts(&self, netns: &Option<String>, change: &impl Change, before: u64) -> Vec<Key> {
+        let part = |number| self.with(netns, |mirror| mirror.change_part(number, change, before)).flatten();
+        (0..).map_while(part).flatten().collect()
+    }
+
+    /// The same in slices, with what follows from it.
+    async fn change_part_by_part(&self, netns: &Option<String>, change: &impl Change, before: u64) {
+        let pace = Pace::default();
+        for number in 0.. {
+            let keys = self.with(netns, |mirror| mirror.change_part(number, change, before)).flatten();
+            let Some(keys) = keys else { return };
+            pace.give_way().await;
+            self.decide_in_slices(netns, &keys, &pace).await;
+        }
+    }
+
+    /// The last pair of a namespace has gone: Linux is not heard there any more, and its routes go.
+    pub(super) fn leave(&self, netns: &Option<String>) {
+        let left = self.with(netns, |mirror| {
+            let (before, are_few) = (mirror.routes.begin(), mirror.routes.are_few());
+            mirror.pending.clear();
+            mirror.left = Some(before);
+            (mirror.listening.take(), before, are_few)
+        });
+        let Some((listening, before, are_few)) = left else { return };
+        drop(listening);
+        let Some((processes, lcp)) = self.with_time(!are_few) else {
+            let mut keys = self.change_all_parts(netns, &Left, before);
+            keys.extend(self.with(netns, |mirror| mirror.routes.keys()).unwrap_or_default());
+            self.decide_many(netns, &mut keys);
+            return self.forget_namespace(netns);
+        };
+        let netns = netns.clone();
         processes.spawn_unlisted(async move {
-            let pace = Pace::default();
-            for number in 0.. {
-                let keys = lcp.with(&netns, |mirror| mirror.change_part(number, &change, before)).flatten();
-                let Some(keys) = keys else { return };
-                pace.give_way().await;
-                lcp.decide_in_slices(&netns, &keys, &pace).await;
+            lcp.change_part_by_part(&netns, &Left, before).await;
+            // There may be a pair again, which may have gone again.
+            let is_left = || lcp.with(&netns, |mirror| mirror.left == Some(before)) == Some(true);
+            if is_left() {
+                // Those that other work was to take out of the forwarding table.
+                let keys = lcp.with(&netns, |mirror| mirror.routes.keys()).unwrap_or_default();
+                lcp.decide_in_slices(&netns, &keys, &Pace::default()).await;
+            }
+            if is_left() {
+                lcp.forget_namespace(&netns);
             }
         });
     }
 
+    /// Forgets a namespace whose routes have gone.
+    fn forget_namespace(&self, netns: &Option<String>) {
+        self.forget_all_lookups(netns);
+        let gone = self.mirrors.borrow_mut().remove(netns);
+        drop(gone);
+    }
+
     /// Decides a few prefixes at once and many in slices, between which others are served.
     pub(super) fn decide_slowly(&self, netns: &Option<String>, mut keys: Vec<Key>) {
-        let control = self.control.upgrade().filter(|_| keys.len() > AT_ONCE);
-        let process = control.and_then(|c| Some((c.processes().ok()?, c.get::<Lcp>().ok()?)));
-        let Some((processes, lcp)) = process else { return self.decide_many(netns, &mut keys) };
+        let Some((processes, lcp)) = self.with_time(keys.len() > AT_ONCE) else {
+            return self.decide_many(netns, &mut keys);
+        };
         let netns = netns.clone();
         processes.spawn_unlisted(async move { lcp.decide_in_slices(&netns, &keys, &Pace::default()).await });
     }

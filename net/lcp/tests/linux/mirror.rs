@@ -536,3 +536,52 @@ fn very_many_routes_of_zebra_go_in_slices_when_they_come_by_its_own_connection()
     router.run();
     assert_eq!(installed(&router), 500);
 }
+
+#[test]
+fn very_many_routes_of_a_namespace_go_in_slices_after_its_last_pair_and_those_told_again_stay() {
+    const MANY: u32 = 5000;
+    let Setup { mut router, phy, .. } = setup();
+    let is = |n: u32| HostEvent::Route {
+        route: route(&format!("20.{}.{}.0/24", n / 256, n % 256), 20, via("10.0.0.7")),
+        present: true,
+    };
+    let lcp = router.get::<Lcp>();
+    let in_fib = |router: &Router| {
+        let fib = router.get::<shoal_fib::Fib>();
+        let there = |n: &u32| {
+            let prefix: shoal_wire::IpPrefix = format!("20.{}.{}.0/24", n / 256, n % 256).parse().unwrap();
+            fib.entry(shoal_fib::FibIndex::DEFAULT, prefix).is_ok()
+        };
+        (0..MANY).filter(there).count()
+    };
+    hear(&router, (0..MANY).map(is));
+    assert_eq!(in_fib(&router), 5000);
+    lcp.delete(phy.index()).unwrap();
+    assert!(in_fib(&router) > 2500, "it is not done at once");
+    // Nothing is heard of the namespace any more.
+    assert_eq!(lcp.followed().len(), 1);
+    router.run();
+    assert_eq!((in_fib(&router), lcp.followed().len()), (0, 0));
+    // A pair that comes back meanwhile: what Linux still has stays, and its listing says so.
+    lcp.create(phy.index(), "e0", None).unwrap();
+    let begin = || [HostEvent::Begin(ListingCause::Start), link(true, true)];
+    let listing = |some: std::ops::Range<u32>| {
+        begin().into_iter().chain(some.map(is)).chain([HostEvent::End]).collect::<Vec<_>>()
+    };
+    hear(&router, listing(0..MANY));
+    router.run();
+    assert_eq!(in_fib(&router), 5000);
+    lcp.delete(phy.index()).unwrap();
+    lcp.create(phy.index(), "e0", None).unwrap();
+    hear(&router, listing(1000..2000));
+    assert!(in_fib(&router) > 2500, "it is not done at once");
+    router.run();
+    assert_eq!((in_fib(&router), lcp.followed().remove(0).installed), (1000, 1000));
+    // It goes, comes and goes again, faster than its routes.
+    hear(&router, (0..MANY).map(is));
+    lcp.delete(phy.index()).unwrap();
+    lcp.create(phy.index(), "e0", None).unwrap();
+    lcp.delete(phy.index()).unwrap();
+    router.run();
+    assert_eq!((in_fib(&router), lcp.followed().len()), (0, 0));
+}
