@@ -98,7 +98,7 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// Those of the namespace that is followed as the `nth` one. What is told of it is newer than what was told of those before, so that work on
+    /// Those of the namespace that is followed as the `nth` one. What is heard there is newer than what was heard before, so that work on
     /// their routes, which may be under way still, leaves its own alone.
     pub fn of_mirror(nth: u64) -> Self {
         Routes { now: nth << 32, ..Routes::default() }
