@@ -111,6 +111,17 @@ in_a() { in_ns "$A" "$@"; }
 in_b() { in_ns "$B" "$@"; }
 in_r() { in_ns "$R" "$@"; }
 in_l() { in_ns "$L" "$@"; }
+# kernel_counters: what the kernel counted on the way from host a by the router's cables to host b, for a failure.
+kernel_counters() {
+  local at
+  for at in "$A eth0" "$R va" "$R vb" "$B eth0"; do
+    ip -n "${at% *}" -s link show "${at#* }" 2>&1 | sed "s/^/$at: /"
+  done
+  for at in "$A" "$B"; do
+    ip netns exec "$at" grep -E '^(Ip6(In|Out).*(Discards|Requests|Receives|NoRoutes)|Icmp6.*Echo)' /proc/net/snmp6 | sed "s/^/$at: /"
+  done
+  sed 's/^/softnet_stat: /' /proc/net/softnet_stat
+}
 
 # beside: the namespace for programs beside the router.
 beside() {

@@ -166,6 +166,23 @@ fn a_slow_command_can_be_interrupted_and_does_not_hold_others() {
 }
 
 #[test]
+fn what_a_client_is_is_seen_also_when_the_server_was_held_up() {
+    let server = serve(|_| {});
+    let mut busy = server.json();
+    let mut late = server.connect();
+    // It is known, and has a moment to say what it is.
+    read_until(&mut late, GREETING_END);
+    busy.tell(json!({"id": 1, "execute": "test hold"}));
+    std::thread::sleep(Duration::from_millis(50));
+    late.write_all(b"{\"shoal\":1}\n").unwrap();
+    let mut hello = String::new();
+    std::io::BufReader::new(late).read_line(&mut hello).unwrap();
+    let hello: serde_json::Value = serde_json::from_str(&hello).unwrap();
+    assert_eq!(hello["shoal"], 1);
+    assert_eq!(busy.hear()["text"], "held\n");
+}
+
+#[test]
 fn garbage_does_no_harm() {
     let server = serve(|_| {});
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;

@@ -29,6 +29,8 @@ const ROOM: usize = 64 << 10;
 const KEPT: usize = 64 << 10;
 /// Input that the session has not read; more stays in the socket.
 const MAX_INPUT: usize = 2 * MAX_LINE;
+/// For what has come already, and is to be read.
+const LAST_LOOK: Duration = Duration::from_millis(1);
 /// How long a command may go on after its client has left.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -247,8 +249,13 @@ impl Link {
         text
     }
 
-    /// Waits for input; false after `limit`, or at the end of it.
+    /// Waits for input; false after `limit`, or at the end of it. When the thread was held up, the time may be over before what has come
+    /// meanwhile is read: there is a last look.
     pub async fn wait_input(&self, limit: Duration) -> bool {
+        self.input_within(limit).await || self.input_within(LAST_LOOK).await
+    }
+
+    async fn input_within(&self, limit: Duration) -> bool {
         let late = async {
             Timer::after(limit).await;
             false

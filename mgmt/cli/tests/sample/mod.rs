@@ -123,6 +123,11 @@ fn count(_: Rc<Control>, args: Args, sink: Sink) -> Later {
     })
 }
 
+fn hold(_: &Control, _: &Args) -> Result<Output, CliError> {
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    Ok(Output::text("held"))
+}
+
 fn forever(_: Rc<Control>, _: Args, sink: Sink) -> Later {
     Box::pin(async move {
         sink.line("waiting")?;
@@ -179,6 +184,7 @@ pub static COMMANDS: &[Command] = &[
     Command::new("test rows <n:u32>", "Print n rows of 16 bytes", rows),
     Command::new("test counted <n:u32>", "Print n rows of 16 bytes and count them", counted),
     Command::later("test count <n:u32>", "Count slowly", count),
+    Command::new("test hold", "Hold up the thread", hold),
     Command::later("test forever", "Wait for the client to leave", forever),
 ];
 
