@@ -26,6 +26,14 @@ pub enum Crossing {
     Leave,
 }
 
+/// What becomes of a packet that is for the feature: it was done, or could not be.
+impl From<Option<()>> for Crossing {
+    #[inline(always)]
+    fn from(done: Option<()>) -> Self {
+        if done.is_some() { Crossing::Crossed } else { Crossing::Leave }
+    }
+}
+
 /// A feature that gives packets the header of another protocol. In a [`Stage`] of its own it leaves packets to its node; in [`Cross`]
 /// they go on.
 pub trait CrossOptional: Optional {

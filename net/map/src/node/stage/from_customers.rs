@@ -11,7 +11,7 @@ use shoal_wire::{Ip4Header, Ip6Header, IpProtocol, checksum};
 use super::super::ip6_map::Ip6Map;
 use super::super::ip6_map_t::Ip6MapT;
 use super::super::{Error, RX, Shared, begin_again, class, is_genuine};
-use super::{CommonCase, MapStage, crossing, is_clamped, trim_to};
+use super::{CommonCase, MapStage, is_clamped, trim_to};
 use crate::config::Config;
 
 /// How much longer IPv6's header is than that of IPv4 without options.
@@ -55,7 +55,7 @@ impl CommonCase for Ip6MapT {
         if !config.is_internet(ip.dst()) {
             return Crossing::On;
         }
-        crossing(WithPorts::read6(pkt.data()).and_then(|seen| self.translated(&seen, config, pkt, cx)))
+        Crossing::from(WithPorts::read6(pkt.data()).and_then(|seen| self.translated(&seen, config, pkt, cx)))
     }
 }
 
@@ -145,7 +145,9 @@ impl CommonCase for Ip6Map {
             return Crossing::On;
         }
         let is_tunnel = ip.protocol() == IpProtocol::IP_IN_IP;
-        crossing(is_tunnel.then_some((src, dst)).and_then(|outer| self.decapsulated(outer, config, pkt, cx)))
+        Crossing::from(
+            is_tunnel.then_some((src, dst)).and_then(|outer| self.decapsulated(outer, config, pkt, cx)),
+        )
     }
 }
 

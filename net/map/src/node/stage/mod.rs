@@ -136,11 +136,6 @@ fn is_clamped<A>(settings: &Settings, seen: &WithPorts<A>) -> bool {
     settings.tcp_mss > 0 && seen.flags & SYN != 0
 }
 
-/// What becomes of a packet that is for MAP.
-const fn crossing(done: Option<()>) -> Crossing {
-    if done.is_some() { Crossing::Crossed } else { Crossing::Leave }
-}
-
 /// Cuts off what is behind a packet of so many bytes.
 #[inline(always)]
 fn trim_to(total: usize, pkt: &mut Packet<'_>) -> Option<()> {

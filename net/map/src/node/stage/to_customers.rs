@@ -11,7 +11,7 @@ use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol};
 use super::super::ip4_map::{HOPS, Ip4Map};
 use super::super::ip4_map_t::Ip4MapT;
 use super::super::{Error, Shared, TX, begin_again, class};
-use super::{CommonCase, MapStage, crossing, is_clamped, trim_to};
+use super::{CommonCase, MapStage, is_clamped, trim_to};
 use crate::config::Config;
 use crate::domain::Domain;
 
@@ -128,7 +128,7 @@ impl<N: ToCustomers> CommonCase for N {
     #[inline(always)]
     fn cross(&self, config: &Config, pkt: &mut Packet<'_>, cx: &Cx<'_, MapStage<Self>>) -> Crossing {
         match found(config, pkt, N::read(pkt.data())) {
-            Ok(found) => crossing(self.send(&found, pkt, cx)),
+            Ok(found) => Crossing::from(self.send(&found, pkt, cx)),
             Err(other) => other,
         }
     }

@@ -11,7 +11,7 @@ use shoal_nat::{Kind, Sum};
 use shoal_translate46::{Ends, Prefix64, WithPorts, read6, to4, too_long6};
 use shoal_wire::Ip6Header;
 
-use super::{DIFFERENCE, IP4, NEAR, crossing, is_plain, kind};
+use super::{DIFFERENCE, IP4, NEAR, is_plain, kind};
 use crate::config::{Config, Inside};
 use crate::node::in2out::In2out;
 use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim, trim_to};
@@ -111,7 +111,7 @@ impl StatefulCrossOptional for In2out<false> {
     ) -> Crossing {
         match WithPorts::read6(pkt.data()) {
             Some(seen) if !facts.prefix.contains(seen.ends.dst) => Crossing::On,
-            Some(seen) => crossing(self.with_ports(&seen, query, (sessions, facts), pkt, cx)),
+            Some(seen) => Crossing::from(self.with_ports(&seen, query, (sessions, facts), pkt, cx)),
             None => self.cross_other(sessions, facts, pkt.reborrow(), cx),
         }
     }
@@ -137,7 +137,7 @@ impl In2out<false> {
         match pkt.header::<Ip6Header>() {
             None => Crossing::Leave,
             Some(ip) if !facts.prefix.contains(ip.dst()) => Crossing::On,
-            Some(_) => crossing(self.established(sessions, facts, &mut pkt, cx)),
+            Some(_) => Crossing::from(self.established(sessions, facts, &mut pkt, cx)),
         }
     }
 

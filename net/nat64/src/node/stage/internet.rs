@@ -10,7 +10,7 @@ use shoal_nat::{Kind, Sum};
 use shoal_translate46::{Ends, LEAST_MTU, Prefix64, WithPorts, read4, to6};
 use shoal_wire::{Ip4Header, Ip6Header};
 
-use super::{DIFFERENCE, IP4, NEAR, crossing, is_plain, kind};
+use super::{DIFFERENCE, IP4, NEAR, is_plain, kind};
 use crate::config::{Config, Inside, Outside};
 use crate::node::out2in::Out2in;
 use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim, trim_to};
@@ -106,7 +106,7 @@ impl StatefulCrossOptional for Out2in<false> {
     ) -> Crossing {
         match WithPorts::read4(pkt.data()) {
             Some(seen) if !facts.config.is_shared(seen.ends.dst) => Crossing::On,
-            Some(seen) => crossing(self.with_ports(&seen, query, (sessions, facts), pkt, cx)),
+            Some(seen) => Crossing::from(self.with_ports(&seen, query, (sessions, facts), pkt, cx)),
             None => self.cross_other(sessions, facts, pkt.reborrow(), cx),
         }
     }
@@ -132,7 +132,7 @@ impl Out2in<false> {
         match pkt.header::<Ip4Header>() {
             None => Crossing::Leave,
             Some(ip) if !facts.config.is_shared(ip.dst()) => Crossing::On,
-            Some(_) => crossing(self.established(sessions, facts, &mut pkt, cx)),
+            Some(_) => Crossing::from(self.established(sessions, facts, &mut pkt, cx)),
         }
     }
 

@@ -6,7 +6,7 @@ mod internet;
 
 use std::sync::Arc;
 
-use shoal_graph::superpath::{Crossing, WithState};
+use shoal_graph::superpath::WithState;
 use shoal_nat::Kind;
 use shoal_nat::tuple::TCP;
 use shoal_translate46::ParsedPacket;
@@ -34,11 +34,6 @@ pub struct Nat64Stages {
 /// What it is, of a packet with ports.
 const fn kind(protocol: u8) -> Kind {
     if protocol == TCP { Kind::Tcp } else { Kind::Udp }
-}
-
-/// What becomes of a packet that was translated, or not.
-const fn crossing(done: Option<()>) -> Crossing {
-    if done.is_some() { Crossing::Crossed } else { Crossing::Leave }
 }
 
 /// Whether a packet is whole, of a protocol with ports or a query, and may go on.
