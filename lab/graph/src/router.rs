@@ -69,6 +69,7 @@ const ORDER: &[&str] = &[
     "ip-nat64-superpath",
     "ip-map-t-superpath",
     "ip-map-e-superpath",
+    "ip-dslite-superpath",
     "ip-feature-superpath",
     "l2-xconnect-superpath",
     "l2-bridge-superpath",

@@ -403,11 +403,25 @@ pub const ALL: &[Scenario] = &[
         65_536,
     ),
     translated(
+        "dslite-1",
+        "DS-Lite, from hosts, 1 established flow, superpath",
+        PathKind::Superpath,
+        (Nat::DsLite, Ip::V6),
+        1,
+    ),
+    translated(
         "dslite-1-nodes",
         "DS-Lite, from hosts, 1 established flow, separate nodes",
         PathKind::Nodes,
         (Nat::DsLite, Ip::V6),
         1,
+    ),
+    translated(
+        "dslite-64k",
+        "DS-Lite, from hosts, 65,536 established flows in random order, superpath",
+        PathKind::Superpath,
+        (Nat::DsLite, Ip::V6),
+        65_536,
     ),
     translated(
         "dslite-64k-nodes",

@@ -183,6 +183,29 @@ fn what_a_client_is_is_seen_also_when_the_server_was_held_up() {
 }
 
 #[test]
+fn a_program_that_says_late_what_it_is_is_understood() {
+    let server = serve(|_| {});
+    let mut late = server.connect();
+    // It had no processor, and was taken for a person.
+    let prompt = read_until(&mut late, b"shoal# ");
+    assert!(!prompt.contains(&b'{'), "a program skips what comes before the first brace");
+    late.write_all(b"{\"shoal\":1}\n").unwrap();
+    let mut reader = std::io::BufReader::new(late);
+    let mut hello = String::new();
+    reader.read_line(&mut hello).unwrap();
+    let hello: serde_json::Value = serde_json::from_str(&hello).unwrap();
+    assert_eq!(hello["shoal"], 1);
+    // A client that has typed something is a person, and goes on.
+    let mut person = server.connect();
+    read_until(&mut person, b"shoal# ");
+    person.write_all(b"\n").unwrap();
+    read_until(&mut person, b"shoal# ");
+    person.write_all(b"{\"shoal\":1}\n").unwrap();
+    let answer = read_until(&mut person, b"shoal# ");
+    assert!(String::from_utf8_lossy(&answer).contains("unknown"), "{answer:?}");
+}
+
+#[test]
 fn garbage_does_no_harm() {
     let server = serve(|_| {});
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;

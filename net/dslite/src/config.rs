@@ -18,11 +18,28 @@ pub struct Config {
     pub b4: Option<TunnelAddresses>,
     /// The threads that forward.
     pub workers: Vec<usize>,
+    /// Where shared addresses lie.
+    bounds: Bounds,
+}
+
+/// Where shared addresses lie: nearly all packets are for none, or for one of few that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+struct Bounds {
+    first: u32,
+    last: u32,
+    /// Whether all between them are shared.
+    is_dense: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { pool: BTreeSet::new(), aftr: None, b4: None, workers: vec![0] }
+        Config {
+            pool: BTreeSet::new(),
+            aftr: None,
+            b4: None,
+            workers: vec![0],
+            bounds: Bounds { first: u32::MAX, last: 0, is_dense: false },
+        }
     }
 }
 
@@ -42,6 +59,24 @@ pub fn range(nth: usize, workers: usize) -> (u16, u32) {
 }
 
 impl Config {
+    /// The same with so many threads, ready for packets.
+    pub fn published(mut self, workers: Vec<usize>) -> Self {
+        let ends = self.pool.first().zip(self.pool.last());
+        let (first, last) = ends.map_or((u32::MAX, 0), |(first, last)| (first.to_bits(), last.to_bits()));
+        let is_dense = last.checked_sub(first).is_some_and(|more| more as usize + 1 == self.pool.len());
+        self.bounds = Bounds { first, last, is_dense };
+        self.workers = workers;
+        self
+    }
+
+    /// Whether an address is shared.
+    #[inline(always)]
+    pub fn is_shared(&self, address: Ipv4Addr) -> bool {
+        let Bounds { first, last, is_dense } = self.bounds;
+        let within = (first..=last).contains(&address.to_bits());
+        within && (is_dense || self.pool.contains(&address))
+    }
+
     /// Which of the workers a thread is.
     pub fn nth(&self, thread: usize) -> usize {
         self.workers.iter().position(|worker| *worker == thread).unwrap_or(0)
@@ -70,6 +105,20 @@ impl Config {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
+
+    #[test]
+    fn shared_addresses_are_known() {
+        let pool = |addresses: &[u32]| Config {
+            pool: addresses.iter().map(|address| Ipv4Addr::from_bits(*address)).collect(),
+            ..Config::default()
+        };
+        for addresses in [&[][..], &[7], &[7, 8, 9], &[5, 7, 9], &[0, u32::MAX]] {
+            let config = pool(addresses).published(vec![0]);
+            for address in (0..12).chain([u32::MAX - 1, u32::MAX]) {
+                assert_eq!(config.is_shared(Ipv4Addr::from_bits(address)), addresses.contains(&address));
+            }
+        }
+    }
 
     #[test]
     fn each_port_is_one_workers() {

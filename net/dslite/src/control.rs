@@ -5,9 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_fib::{Fib, FibError, FibIndex, Path, Source, Via};
+use shoal_adj::Adjacencies;
+use shoal_fib::{Fib, FibError, FibIndex, FibTables, Path, Source, Via};
 use shoal_graph::process::{Receiver, channel};
-use shoal_graph::{Graph, GraphError, HandOver, StateKey};
+use shoal_graph::superpath::WithState;
+use shoal_graph::{Graph, GraphError, HandOver, StateKey, StatefulFrameNode};
+use shoal_interface::Interfaces;
 use shoal_module::{Control, InitError};
 use shoal_reassembly::Reassembly;
 use shoal_syslog::{Facility, Message, Severity, Syslog};
@@ -17,6 +20,7 @@ use crate::config::{Config, TunnelAddresses};
 use crate::node::ce::{CeDecap, CeEncap};
 use crate::node::in2out::In2out;
 use crate::node::out2in::Out2in;
+use crate::node::stage::DsliteStages;
 use crate::session_stores::SessionStores;
 use crate::sessions::Record;
 use crate::shared::{SessionEvent, Shared};
@@ -25,6 +29,9 @@ use crate::shared::{SessionEvent, Shared};
 const MOST_ADDRESSES: u32 = 1 << 12;
 /// Sessions that wait to be logged.
 const WAITING: usize = 1 << 12;
+
+/// Where packets go that come to the AFTR's end of a tunnel.
+pub const AFTR_NODE: &str = <In2out<false> as StatefulFrameNode>::NAME;
 
 /// Why an operation failed; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +65,7 @@ pub enum DsliteError {
 /// DS-Lite of this router.
 pub struct Dslite {
     graph: Rc<Graph>,
+    interfaces: Rc<Interfaces>,
     fib: Rc<Fib>,
     syslog: Rc<Syslog>,
     shared: Arc<Shared>,
@@ -87,7 +95,10 @@ impl Dslite {
         control.get::<Reassembly>()?;
         let (graph, syslog) = (control.graph()?, control.get::<Syslog>()?);
         let (tell, told) = channel(WAITING);
-        let shared = Shared::new(graph.counters(), syslog.gate(), tell)?;
+        let interfaces = control.get::<Interfaces>()?;
+        let fib = FibTables::clone(&*control.get::<FibTables>()?);
+        let tables = (interfaces.table(), fib, control.get::<Adjacencies>()?.table());
+        let shared = Shared::new(graph.counters(), tables, syslog.gate(), tell)?;
         let keeping = graph.add_state(SessionStores::new(Arc::clone(&shared)))?;
         let s = || Arc::clone(&shared);
         let nodes = [
@@ -100,6 +111,10 @@ impl Dslite {
         graph.add_stateful_frame(In2out::<true> { shared: s() }, &keeping)?;
         graph.add_packet(CeEncap { shared: s() })?;
         graph.add_packet(CeDecap { shared: s() })?;
+        control.put(DsliteStages {
+            in2out: WithState::new(In2out { shared: s() }, &keeping),
+            out2in: WithState::new(Out2in { shared: s() }, &keeping),
+        });
         Ok(Rc::new(Dslite {
             fib: control.get::<Fib>()?,
             syslog,
@@ -108,6 +123,7 @@ impl Dslite {
             config: RefCell::default(),
             is_ce: Cell::new(false),
             told,
+            interfaces,
             graph,
         }))
     }
@@ -123,9 +139,12 @@ impl Dslite {
     }
 
     fn publish(&self) {
-        let mut config = self.config.borrow().clone();
-        config.workers = self.keeping.feature().workers();
+        let config = self.config.borrow().clone().published(self.keeping.feature().workers());
+        let leads = !self.is_ce() && config.aftr.is_some();
         self.shared.config.replace(config);
+        if let Err(e) = self.interfaces.set_routes_to(AFTR_NODE, leads) {
+            tracing::warn!("dslite: packets in tunnels take no superpath: {e}");
+        }
     }
 
     fn open(&self) -> Result<(), DsliteError> {
@@ -222,11 +241,7 @@ impl Dslite {
         let old = self.config.borrow().aftr;
         let everything = everything()?;
         let route = |ends: TunnelAddresses| {
-            if self.is_ce() {
-                (everything, "dslite-ce-encap")
-            } else {
-                (host(ends.ip6.into()), "dslite-in2out")
-            }
+            if self.is_ce() { (everything, "dslite-ce-encap") } else { (host(ends.ip6.into()), AFTR_NODE) }
         };
         self.replace_route(old.map(route), new.map(route))?;
         self.config.borrow_mut().aftr = new;

@@ -20,7 +20,8 @@ mod session_stores;
 pub mod sessions;
 mod shared;
 
-pub use control::{Dslite, DsliteError};
+pub use control::{AFTR_NODE, Dslite, DsliteError};
+pub use node::stage::DsliteStages;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

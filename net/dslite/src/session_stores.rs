@@ -64,8 +64,7 @@ impl SessionStore for Sessions {
     }
 
     fn set_workers(shared: &Shared, workers: &[usize]) {
-        let mut config = Config::clone(&shared.config.get());
-        config.workers = workers.to_vec();
-        shared.config.replace(config);
+        let config = Config::clone(&shared.config.get());
+        shared.config.replace(config.published(workers.to_vec()));
     }
 }

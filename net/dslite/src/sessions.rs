@@ -3,12 +3,17 @@
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use shoal_flow::{FlowTable, Handle, Settings, TableError, Tick, Timeout};
+use shoal_flow::{Flow, FlowTable, Handle, Settings, TableError, Tick, Timeout};
 use shoal_graph::clock::Time;
 use shoal_nat::Random;
 use shoal_nat::tuple::{ICMP, TCP};
 
 use crate::config::{Config, range};
+
+mod entry;
+
+use entry::{Entry, inside_of, is_outside};
+pub use entry::{Key, inside_key, outside_key};
 
 /// Ticks of a second.
 const TICKS: u64 = 8;
@@ -34,9 +39,6 @@ const FOLLOWS: Timeout = Timeout::new(15);
 const TIMEOUTS: [(Timeout, u32); 4] =
     [(UDP_TIMEOUT, 300), (TCP_TIMEOUT, 7440), (CLOSING_TIMEOUT, 240), (ICMP_TIMEOUT, 60)];
 
-const FIN: u8 = 1;
-const RST: u8 = 4;
-
 /// A host's side of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inside {
@@ -61,54 +63,29 @@ pub struct Outside {
     pub protocol: u8,
 }
 
-type Key = [u64; 3];
+/// Who sends a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// The host.
+    Host,
+    /// The Internet.
+    Internet,
+}
 
-impl Inside {
-    fn key(&self) -> Key {
-        let b4 = self.b4.to_bits();
-        let low =
-            u64::from(self.address.to_bits()) << 32 | u64::from(self.port) << 16 | u64::from(self.protocol);
-        [(b4 >> 64) as u64, b4 as u64, low]
+impl Side {
+    /// Both of them.
+    const BOTH: u8 = 3;
+
+    const fn bit(self) -> u8 {
+        match self {
+            Side::Host => 1,
+            Side::Internet => 2,
+        }
     }
 }
 
-impl Outside {
-    /// No packet of a tunnel has a key like this: the highest bit of the second half of the last word tells them apart.
-    fn key(self) -> Key {
-        let low =
-            u64::from(self.address.to_bits()) << 32 | u64::from(self.port) << 16 | u64::from(self.protocol);
-        [0, 0, low | 1 << 15]
-    }
-}
-
-/// What is kept of one direction.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// The B4.
-    b4: Ipv6Addr,
-    inside: (Ipv4Addr, u16),
-    outside: (Ipv4Addr, u16),
-    protocol: u8,
-    /// Directions that have ended: 1 the host's, 2 the other's.
-    ended: u8,
-    is_outside: bool,
-    /// The other direction's place.
-    peer: u32,
-    packets: u64,
-    bytes: u64,
-}
-
-impl Entry {
-    fn inside(&self) -> Inside {
-        let (address, port) = self.inside;
-        Inside { b4: self.b4, address, port, protocol: self.protocol }
-    }
-
-    fn outside(&self) -> Outside {
-        let (address, port) = self.outside;
-        Outside { address, port, protocol: self.protocol }
-    }
-}
+/// What a session is looked for by, and where the search is.
+pub type Query = shoal_flow::Search<Key>;
 
 /// A session as it is shown, and as it goes from thread to thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,10 +128,6 @@ fn timeout(protocol: u8) -> Timeout {
         ICMP => ICMP_TIMEOUT,
         _ => UDP_TIMEOUT,
     }
-}
-
-fn seconds(timeout: Timeout) -> u32 {
-    TIMEOUTS.iter().find(|(of, _)| *of == timeout).map_or(0, |(_, seconds)| *seconds)
 }
 
 impl Sessions {
@@ -203,64 +176,94 @@ impl Sessions {
         self.table.as_ref()?.handle_of(key)
     }
 
-    /// What stands for a host, if it has a session. A packet of so many bytes uses it.
-    pub fn out(&mut self, inside: &Inside, bytes: usize, flags: u8, now: Time) -> Option<Outside> {
-        let handle = self.handle(inside.key())?;
-        self.used(handle, bytes, flags, now).map(|entry| entry.outside())
+    /// Begins to look for the session of a key.
+    #[inline(always)]
+    pub fn begin_search(&self, key: Key) -> Query {
+        self.table.as_ref().map_or_else(Query::default, |table| table.search(key))
     }
 
-    /// The host that a shared address and port stand for.
-    pub fn into(&mut self, outside: Outside, bytes: usize, flags: u8, now: Time) -> Option<Inside> {
-        let handle = self.handle(outside.key())?;
-        self.used(handle, bytes, flags, now).map(|entry| entry.inside())
+    /// Goes on: asks memory for the session, of the Internet's packets for what leads to it.
+    #[inline(always)]
+    pub fn seek(&self, query: &mut Query) {
+        if let Some(table) = &self.table {
+            table.seek_one(query);
+        }
     }
 
-    /// The same without a packet of the session: one about it came.
-    pub fn peek_out(&self, inside: &Inside) -> Option<Outside> {
+    /// Asks memory for the session of a packet of the Internet.
+    #[inline(always)]
+    pub fn fetch(&self, query: &Query) {
+        if let Some(table) = &self.table
+            && let Some(entry) = table.peek(query)
+        {
+            table.prefetch_at(entry.peer);
+        }
+    }
+
+    /// The B4 of the session that a search of the Internet's packets finds.
+    pub fn b4_of(&self, query: &Query) -> Option<Ipv6Addr> {
         let table = self.table.as_ref()?;
-        Some(table.get(table.handle_of(inside.key())?)?.outside())
+        let session = table.handle_at(table.peek(query)?.peer)?;
+        Some(inside_of(table.key(session)?).b4)
+    }
+
+    /// What stands for a host, if it has a session. A packet of so many bytes, found by a search that may be for it, uses it.
+    #[inline(always)]
+    pub fn out(
+        &mut self,
+        query: Option<&Query>,
+        inside: &Inside,
+        (bytes, flags): (usize, u8),
+        now: Time,
+    ) -> Option<Outside> {
+        let flow = self.table.as_mut()?.find_by(query, inside_key(inside))?;
+        let (address, port) = flow.value().outside;
+        if let Some(handle) = used(flow, Side::Host, (bytes, flags), tick(now)) {
+            self.has_ended(handle, now);
+        }
+        Some(Outside { address, port, protocol: inside.protocol })
+    }
+
+    /// The host that a shared address and port stand for, likewise.
+    #[inline(always)]
+    pub fn into(
+        &mut self,
+        query: Option<&Query>,
+        outside: Outside,
+        (bytes, flags): (usize, u8),
+        now: Time,
+    ) -> Option<Inside> {
+        let table = self.table.as_mut()?;
+        let session = table.find_by(query, outside_key(outside))?.value().peer;
+        let flow = table.flow_of(session)?;
+        let inside = inside_of(flow.key());
+        if let Some(handle) = used(flow, Side::Internet, (bytes, flags), tick(now)) {
+            self.has_ended(handle, now);
+        }
+        Some(inside)
+    }
+
+    /// RFC 5382, REQ-5: when both directions have ended the session has the shorter timeout.
+    #[cold]
+    #[inline(never)]
+    fn has_ended(&mut self, handle: Handle, now: Time) {
+        if let Some(table) = self.table.as_mut() {
+            table.set_timeout(handle, CLOSING_TIMEOUT, tick(now));
+            table.touch(handle, tick(now));
+        }
+    }
+
+    /// What stands for a host, without a packet of the session: one about it came.
+    pub fn peek_out(&self, inside: &Inside) -> Option<Outside> {
+        let (address, port) = self.table.as_ref()?.get(self.handle(inside_key(inside))?)?.outside;
+        Some(Outside { address, port, protocol: inside.protocol })
     }
 
     /// The same for the other direction.
     pub fn peek_into(&self, outside: Outside) -> Option<Inside> {
         let table = self.table.as_ref()?;
-        Some(table.get(table.handle_of(outside.key())?)?.inside())
-    }
-
-    fn used(&mut self, handle: Handle, bytes: usize, flags: u8, now: Time) -> Option<Entry> {
-        let now = tick(now);
-        let table = self.table.as_mut()?;
-        table.touch(handle, now);
-        let entry = table.get_mut(handle)?;
-        entry.packets += 1;
-        entry.bytes += bytes as u64;
-        let found = *entry;
-        if found.protocol == TCP && flags & (FIN | RST) != 0 {
-            let ended = if flags & RST != 0 { 3 } else { 1 << u8::from(found.is_outside) };
-            self.end_direction(handle, ended, now);
-        }
-        Some(found)
-    }
-
-    /// RFC 5382, REQ-5: when both directions have ended the session has the shorter timeout.
-    fn end_direction(&mut self, handle: Handle, ended: u8, now: Tick) {
-        let Some(table) = self.table.as_mut() else { return };
-        let peer = table.get(handle).and_then(|entry| table.handle_at(entry.peer));
-        let mut all = ended;
-        for handle in [Some(handle), peer].into_iter().flatten() {
-            if let Some(entry) = table.get_mut(handle) {
-                all |= entry.ended;
-                entry.ended = all;
-            }
-        }
-        if all == 3 {
-            for handle in [Some(handle), peer].into_iter().flatten() {
-                if table.get(handle).is_some_and(|entry| !entry.is_outside) {
-                    table.set_timeout(handle, CLOSING_TIMEOUT, now);
-                    table.touch(handle, now);
-                }
-            }
-        }
+        let session = table.get(self.handle(outside_key(outside))?)?.peer;
+        table.key(table.handle_at(session)?).map(inside_of)
     }
 
     /// Gives a host a port of a shared address.
@@ -286,7 +289,7 @@ impl Sessions {
             for _ in 0..TRIES {
                 let port = first.wrapping_add(self.random.below(count) as u16);
                 let outside = Outside { address: *address, port, protocol: inside.protocol };
-                if self.handle(outside.key()).is_none() {
+                if self.handle(outside_key(outside)).is_none() {
                     return self.insert(inside, outside, now).map(|_| outside);
                 }
             }
@@ -297,44 +300,36 @@ impl Sessions {
     fn insert(&mut self, inside: &Inside, outside: Outside, now: Time) -> Result<Handle, Refusal> {
         let now = tick(now);
         let table = self.table.as_mut().ok_or(Refusal::Full)?;
-        let entry = Entry {
-            b4: inside.b4,
-            inside: (inside.address, inside.port),
-            outside: (outside.address, outside.port),
-            protocol: inside.protocol,
-            ended: 0,
-            is_outside: false,
-            peer: 0,
-            packets: 0,
-            bytes: 0,
-        };
-        let full = |_| Refusal::Full;
-        let there = table.insert(inside.key(), entry, timeout(inside.protocol), now).map_err(full)?;
-        let back = Entry { is_outside: true, ..entry };
-        let Ok(back) = table.insert(outside.key(), back, FOLLOWS, now) else {
-            table.remove(there);
+        let session = Entry::new(outside, 0);
+        let session = table.insert(inside_key(inside), session, timeout(inside.protocol), now);
+        let session = session.map_err(|_| Refusal::Full)?;
+        let way = Entry::new(outside, session.index());
+        let Ok(way) = table.insert(outside_key(outside), way, FOLLOWS, now) else {
+            table.remove(session);
             return Err(Refusal::Full);
         };
-        for (handle, peer) in [(there, back), (back, there)] {
-            if let Some(entry) = table.get_mut(handle) {
-                entry.peer = peer.index();
-            }
+        if let Some(entry) = table.get_mut(session) {
+            entry.peer = way.index();
         }
         *self.of_b4.entry(inside.b4).or_default() += 1;
-        Ok(there)
+        Ok(session)
     }
 
-    fn remove(&mut self, handle: Handle) -> Option<Record> {
+    fn remove(&mut self, session: Handle) -> Option<Record> {
         let table = self.table.as_mut()?;
-        let (_, mine) = table.remove(handle)?;
-        let other = table.handle_at(mine.peer).and_then(|peer| table.remove(peer)).map(|(_, other)| other);
-        if let Some(count) = self.of_b4.get_mut(&mine.b4) {
+        let (key, entry) = table.remove(session)?;
+        if let Some(way) = table.handle_at(entry.peer) {
+            table.remove(way);
+        }
+        let record = record(&key, &entry);
+        let b4 = record.inside.b4;
+        if let Some(count) = self.of_b4.get_mut(&b4) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                self.of_b4.remove(&mine.b4);
+                self.of_b4.remove(&b4);
             }
         }
-        Some(record(&mine, other.as_ref()))
+        Some(record)
     }
 
     /// When a session may end.
@@ -346,18 +341,8 @@ impl Sessions {
     /// Ends sessions whose time is over, a few at once.
     pub fn expire(&mut self, now: Time) -> Vec<Record> {
         let (now, mut most, mut gone) = (tick(now), TIMERS_AT_ONCE, Vec::new());
-        while let Some(handle) = self.table.as_mut().and_then(|table| table.next_due(now, &mut most)) {
-            let Some(table) = self.table.as_mut() else { break };
-            let Some(entry) = table.get(handle).copied() else { continue };
-            let peer = table.handle_at(entry.peer).and_then(|peer| table.age(peer, now));
-            let age = table.age(handle, now).unwrap_or(0).min(peer.unwrap_or(u32::MAX));
-            let of = if entry.ended == 3 { CLOSING_TIMEOUT } else { timeout(entry.protocol) };
-            if age >= seconds(of) * TICKS as u32 {
-                gone.extend(self.remove(handle));
-            } else {
-                // Packets came the other way.
-                table.restart(handle, Tick(now.0.saturating_sub(u64::from(age))));
-            }
+        while let Some(session) = self.table.as_mut().and_then(|table| table.next_due(now, &mut most)) {
+            gone.extend(self.remove(session));
         }
         gone
     }
@@ -367,7 +352,7 @@ impl Sessions {
         let mut all = std::mem::take(&mut self.parcel);
         let gone: Vec<Record> = self.records().into_iter().filter(|record| goes(record)).collect();
         for record in &gone {
-            if let Some(handle) = self.handle(record.inside.key()) {
+            if let Some(handle) = self.handle(inside_key(&record.inside)) {
                 self.remove(handle);
             }
         }
@@ -383,12 +368,13 @@ impl Sessions {
     /// Takes in what another thread had. A session whose port was given out meanwhile is lost.
     pub fn take_in(&mut self, mut other: Sessions, now: Time) {
         for record in std::mem::take(&mut other.parcel) {
-            if self.handle(record.outside.key()).is_some() {
+            if self.handle(outside_key(record.outside)).is_some() {
                 continue;
             }
             let Ok(handle) = self.insert(&record.inside, record.outside, now) else { continue };
             if let Some(entry) = self.table.as_mut().and_then(|table| table.get_mut(handle)) {
-                (entry.packets, entry.bytes) = (record.packets, record.bytes);
+                entry.set_packets(record.packets);
+                entry.bytes = record.bytes;
             }
         }
     }
@@ -397,20 +383,29 @@ impl Sessions {
     pub fn records(&self) -> Vec<Record> {
         let Some(table) = self.table.as_ref() else { return Vec::new() };
         let of = |index| {
-            let entry = table.get(table.handle_at(index)?)?;
-            let other = table.handle_at(entry.peer).and_then(|peer| table.get(peer));
-            (!entry.is_outside).then(|| record(entry, other))
+            let handle = table.handle_at(index)?;
+            let (key, entry) = (table.key(handle)?, table.get(handle)?);
+            (!is_outside(key)).then(|| record(key, entry))
         };
         (0..u32::try_from(table.places()).unwrap_or(u32::MAX)).filter_map(of).collect()
     }
 }
 
-fn record(mine: &Entry, other: Option<&Entry>) -> Record {
-    let of = |value: fn(&Entry) -> u64| value(mine) + other.map_or(0, value);
-    Record {
-        inside: mine.inside(),
-        outside: mine.outside(),
-        packets: of(|entry| entry.packets),
-        bytes: of(|entry| entry.bytes),
-    }
+/// A packet of a side uses a session; the session's handle if both sides have ended it by that.
+#[inline(always)]
+fn used(
+    mut flow: Flow<'_, Key, Entry>,
+    from: Side,
+    (bytes, flags): (usize, u8),
+    now: Tick,
+) -> Option<Handle> {
+    flow.touch(now);
+    let protocol = inside_of(flow.key()).protocol;
+    flow.value_mut().takes(from, protocol, bytes, flags).then(|| flow.handle())
+}
+
+fn record(key: &Key, entry: &Entry) -> Record {
+    let (inside, (address, port)) = (inside_of(key), entry.outside);
+    let outside = Outside { address, port, protocol: inside.protocol };
+    Record { inside, outside, packets: entry.packets(), bytes: entry.bytes }
 }

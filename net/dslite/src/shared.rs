@@ -1,12 +1,16 @@
 //! What nodes and control plane share.
 
 use std::io;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use shoal_adj::AdjTable;
+use shoal_fib::{FibIndex, FibTables};
 use shoal_graph::counter::{Counters, Simple};
 use shoal_graph::process::Sender;
-use shoal_infra::Published;
+use shoal_infra::{Guard, Published};
+use shoal_interface::IfTable;
 use shoal_syslog::{Gate, Severity};
 
 use crate::config::Config;
@@ -19,6 +23,10 @@ pub type SessionEvent = (bool, Record);
 pub struct Shared {
     /// The configuration.
     pub config: Published<Config>,
+    /// Interfaces.
+    pub interfaces: IfTable,
+    fib: FibTables,
+    adjacencies: AdjTable,
     /// Sessions of each thread.
     sessions: Simple,
     /// B4s of each thread that have some.
@@ -28,7 +36,12 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(counters: &Counters, gate: Gate, tell: Sender<SessionEvent>) -> io::Result<Arc<Self>> {
+    pub(crate) fn new(
+        counters: &Counters,
+        (interfaces, fib, adjacencies): (IfTable, FibTables, AdjTable),
+        gate: Gate,
+        tell: Sender<SessionEvent>,
+    ) -> io::Result<Arc<Self>> {
         let counter = |name: &str| {
             let counter = counters.simple(&format!("/dslite/{name}"), 1)?;
             counter.ensure(1);
@@ -36,11 +49,19 @@ impl Shared {
         };
         Ok(Arc::new(Shared {
             config: Published::new(Config::default()),
+            interfaces,
+            fib,
+            adjacencies,
             sessions: counter("total-sessions")?,
             b4s: counter("total-b4s")?,
             gate,
             tell,
         }))
+    }
+
+    /// Bytes of the longest packet that gets to a B4 in one piece.
+    pub fn mtu(&self, (table, b4): (FibIndex, Ipv6Addr), guard: Guard<'_>) -> u16 {
+        self.fib.way_mtu_ip6((table, b4.to_bits()), &self.adjacencies, guard)
     }
 
     /// A thread's numbers have changed.

@@ -18,6 +18,7 @@ impl Delta {
 
     /// One word of 16 bits changes.
     #[must_use]
+    #[inline(always)]
     pub const fn word(self, old: u16, new: u16) -> Delta {
         if old == new {
             return self;
@@ -27,6 +28,7 @@ impl Delta {
 
     /// A word of 32 bits changes, such as an address.
     #[must_use]
+    #[inline(always)]
     pub const fn long(self, old: u32, new: u32) -> Delta {
         self.word((old >> 16) as u16, (new >> 16) as u16).word(old as u16, new as u16)
     }
@@ -72,12 +74,14 @@ impl Delta {
     }
 
     /// Both addresses change.
+    #[inline(always)]
     pub const fn addresses(old: Tuple, new: Tuple) -> Delta {
         Delta::NONE.long(old.src, new.src).long(old.dst, new.dst)
     }
 
     /// Both ports change, too.
     #[must_use]
+    #[inline(always)]
     pub const fn ports(self, old: Tuple, new: Tuple) -> Delta {
         self.word(old.sport, new.sport).word(old.dport, new.dport)
     }

@@ -34,7 +34,8 @@ impl Sum {
 }
 
 impl Rewrite {
-    /// From one tuple to another.
+    /// From one tuple to another. What is known to stay costs nothing.
+    #[inline(always)]
     pub const fn new(from: Tuple, to: Tuple, protocol: u8) -> Self {
         let addresses = Delta::addresses(from, to);
         let transport = match protocol {

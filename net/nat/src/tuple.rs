@@ -120,6 +120,17 @@ impl PortPacket {
         Some(PortPacket { addresses, ports, is_tcp, flags, ttl: ip[8] })
     }
 
+    /// From where to where.
+    #[inline(always)]
+    pub const fn tuple(&self) -> Tuple {
+        Tuple {
+            src: (self.addresses >> 32) as u32,
+            dst: self.addresses as u32,
+            sport: (self.ports >> 16) as u16,
+            dport: self.ports as u16,
+        }
+    }
+
     /// Its protocol.
     #[inline(always)]
     pub const fn protocol(&self) -> u8 {

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use shoal_nat::tuple::UDP;
+use shoal_nat44_ei::config::Algorithm;
 use shoal_nat44_ei::ha_wire::{CHANGE, Change, HEADER, Header};
 use shoal_nat44_ei::sessions::{Event, Session};
 use shoal_nat44_ei::{Failover, Listener};
@@ -169,6 +170,37 @@ fn sessions_of_another_router_go_on_here() {
     bed.nat().set_failover(Failover { address: Ipv4Addr::new(192, 0, 2, 8), port: 1, refresh: 1 });
     say(&mut bed, Event::Begins);
     assert_eq!(bed.sessions().len(), 0);
+}
+
+#[test]
+fn a_host_has_its_block_of_ports_here_too() {
+    let mut bed = bed();
+    bed.nat().set_algorithm(Algorithm::Blocks { size: 16, most: 1 }).unwrap();
+    bed.nat().set_listener(Listener { address: OWN, port: 12345, path_mtu: 512 }).unwrap();
+    let session = Session {
+        inside: (ip("10.0.0.2"), 5000),
+        inside_table: 0,
+        outside: (ip(SHARED), 1024 + 5 * 16 + 3),
+        outside_table: 0,
+        protocol: UDP,
+        is_static: false,
+        remote: (ip("192.0.2.2"), 80),
+    };
+    let begins = Change { event: Event::Begins, session, packets: 3, bytes: 300 };
+    let header = Header { is_ack: false, count: 1, sequence: 77, thread: 0 };
+    datagram(&mut bed, OTHER, &[header.write().to_vec(), begins.write()].concat());
+    assert_eq!(bed.outside.received().len(), 1, "the answer");
+    let blocks = bed.nat().blocks().unwrap();
+    let block = blocks.first().unwrap();
+    assert_eq!((blocks.len(), block.host.0, block.first), (1, session.inside.0, 1024 + 5 * 16));
+    // Its next session has a port of the same block, that of another host one of another.
+    let mut of = |host: &str| {
+        let asked = tuple((host, 6000), ("192.0.2.2", 80));
+        read(&bed.out(asked, UDP, 0).unwrap()).sport
+    };
+    let (own, other) = (of("10.0.0.2"), of("10.0.0.3"));
+    assert_eq!(own / 16, block.first / 16);
+    assert_ne!(other / 16, block.first / 16);
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! | `ip4-cnat-superpath`, `ip-cnat-superpath` | the same | cloud NAT, in and out |
 //! | `ip-nat64-superpath` | the same, with both families | NAT64 |
 //! | `ip-map-t-superpath`, `ip-map-e-superpath` | the same | MAP-T, MAP-E |
+//! | `ip-dslite-superpath` | the same, while routes lead to DS-Lite's end of tunnels | no feature |
 //! | `ip-feature-superpath` | Ethernet interfaces with features | NAT44-ED, reverse path forwarding, MSS clamping, policy routing, limits of sources |
 //! | `ip-feature-nat44-ei-superpath` | the same | the same, with NAT44-EI in the place of NAT44-ED |
 //! | `l2-xconnect-superpath` | cross-connected interfaces, also with tags that are rewritten | no feature |
@@ -29,6 +30,7 @@ mod switched;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use shoal_dslite::AFTR_NODE;
 use shoal_ethernet::{EthernetInput, SwitchedInput};
 use shoal_graph::superpath::{Chained, Line, Split};
 use shoal_interface::{IfFlags, Interfaces, Medium, Superpath};
@@ -111,6 +113,14 @@ pub const IP_MAP_T: Superpath = Superpath {
 /// Both families on Ethernet interfaces where MAP-E is the only feature.
 pub const IP_MAP_E: Superpath = Superpath {
     name: "ip-map-e-superpath",
+    medium: Medium::Ethernet,
+    serves: &[IfFlags::IP4, IfFlags::IP6],
+    cost: 37,
+};
+
+/// Both families on Ethernet interfaces without features, of an AFTR of DS-Lite.
+pub const IP_DSLITE: Superpath = Superpath {
+    name: "ip-dslite-superpath",
     medium: Medium::Ethernet,
     serves: &[IfFlags::IP4, IfFlags::IP6],
     cost: 37,
@@ -203,6 +213,10 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     }
     if let Some((ip4, ip6)) = parts.map_e()? {
         offer(IP_MAP_E, interfaces.add_superpath(IP_MAP_E, Split(ethernet(), ip4, ip6)));
+    }
+    if let Some((ip4, ip6)) = parts.dslite()? {
+        let chain = Split(ethernet(), ip4, ip6);
+        offer(IP_DSLITE, interfaces.add_superpath_by_route(IP_DSLITE, AFTR_NODE, chain));
     }
     if let (Some(ip4), Some(ip6)) = (parts.ip4_with_features(parts.ed())?, parts.ip6_with_features()?) {
         offer(IP_FEATURES, interfaces.add_superpath(IP_FEATURES, Split(ethernet(), ip4, ip6)));

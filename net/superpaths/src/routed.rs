@@ -6,13 +6,17 @@ use std::sync::Arc;
 use shoal_abf::AbfNodes;
 use shoal_bridge::BridgeNodes;
 use shoal_cnat::CnatStages;
+use shoal_dslite::DsliteStages;
 use shoal_graph::Graph;
 use shoal_graph::superpath::{
     Cross, CrossOptional, Directions, FlowOptional, FlowStage, Forward, Link, Open, Optional, Stage,
 };
 use shoal_interface::{Interfaces, OUTPUT_ARC, Output};
-use shoal_ip4::Ip4Nodes;
+use shoal_ip4::node::rewrite::Ip4Rewrite;
+use shoal_ip4::{Ip4Lookup, Ip4Nodes};
 use shoal_ip6::Ip6Nodes;
+use shoal_ip6::node::lookup::Ip6Lookup;
+use shoal_ip6::node::rewrite::Ip6Rewrite;
 use shoal_l2::L2Nodes;
 use shoal_map::MapStages;
 use shoal_module::{Control, InitError};
@@ -25,6 +29,11 @@ use shoal_nat64::Nat64Stages;
 use shoal_reassembly::ReassemblyStages;
 use shoal_source_limit::SourceLimitStages;
 use shoal_urpf::UrpfNodes;
+
+/// The end of a chain of IPv4 without features.
+type Ip4Forward = Forward<Ip4Lookup, Ip4Rewrite, (), Output>;
+/// The same of IPv6.
+type Ip6Forward = Forward<Ip6Lookup, Ip6Rewrite, (), Output>;
 
 /// What is part of this router.
 pub(crate) struct Parts {
@@ -42,6 +51,7 @@ pub(crate) struct Parts {
     cnat: Option<Rc<CnatStages>>,
     nat64: Option<Rc<Nat64Stages>>,
     map: Option<Rc<MapStages>>,
+    dslite: Option<Rc<DsliteStages>>,
     pub(crate) l2: Option<Rc<L2Nodes>>,
     pub(crate) bridge: Option<Rc<BridgeNodes>>,
 }
@@ -63,6 +73,7 @@ impl Parts {
             cnat: control.get().ok(),
             nat64: control.get().ok(),
             map: control.get().ok(),
+            dslite: control.get().ok(),
             l2: control.get().ok(),
             bridge: control.get().ok(),
         }
@@ -72,6 +83,19 @@ impl Parts {
         let Some(graph) = &self.graph else { return Ok(None) };
         let Some(interfaces) = &self.interfaces else { return Ok(None) };
         Ok(Some(Output { arc: graph.arc(OUTPUT_ARC)?, interfaces: interfaces.table() }))
+    }
+
+    /// Makes the ends of chains of both families, without features.
+    fn outputs(&self) -> Result<Option<(impl Fn() -> Ip4Forward, impl Fn() -> Ip6Forward)>, InitError> {
+        let (Some(ip4), Some(ip6), Some(output)) = (&self.ip4, &self.ip6, self.output()?) else {
+            return Ok(None);
+        };
+        let output6 = output.clone();
+        let out4 =
+            move || Forward::new(Arc::clone(&ip4.lookup), Arc::clone(&ip4.rewrite), (), output.clone());
+        let out6 =
+            move || Forward::new(Arc::clone(&ip6.lookup), Arc::clone(&ip6.rewrite), (), output6.clone());
+        Ok(Some((out4, out6)))
     }
 
     /// IPv4 without features.
@@ -154,6 +178,17 @@ impl Parts {
         self.crossed((&map.encapsulate, &map.decapsulate), |stages| &stages.ip6_full)
     }
 
+    /// Both families with DS-Lite, whose nodes are at the end of routes.
+    pub(crate) fn dslite(&self) -> Result<Option<(impl Link + use<>, impl Link + use<>)>, InitError> {
+        let (Some(ip4), Some(ip6), Some(dslite)) = (&self.ip4, &self.ip6, &self.dslite) else {
+            return Ok(None);
+        };
+        let Some((out4, out6)) = self.outputs()? else { return Ok(None) };
+        let from4 = Cross::by_route(Arc::clone(&dslite.out2in), out4(), out6());
+        let from6 = Cross::by_route(Arc::clone(&dslite.in2out), out6(), out4());
+        Ok(Some((Open::new(Arc::clone(&ip4.input), from4), Open::new(Arc::clone(&ip6.input), from6))))
+    }
+
     /// Both families with features that make packets of the other one, and with `before` of reassembly in front of that of IPv6.
     fn crossed<A, B, C>(
         &self,
@@ -166,9 +201,7 @@ impl Parts {
         C: Optional,
     {
         let (Some(ip4), Some(ip6), Some(stages)) = (&self.ip4, &self.ip6, &self.sv) else { return Ok(None) };
-        let Some(output) = self.output()? else { return Ok(None) };
-        let out4 = || Forward::new(Arc::clone(&ip4.lookup), Arc::clone(&ip4.rewrite), (), output.clone());
-        let out6 = || Forward::new(Arc::clone(&ip6.lookup), Arc::clone(&ip6.rewrite), (), output.clone());
+        let Some((out4, out6)) = self.outputs()? else { return Ok(None) };
         let from4 = Cross::new(Arc::clone(from4), out4(), out6());
         let from6 = Cross::new(Arc::clone(from6), out6(), out4());
         let from4 = Open::new(Arc::clone(&ip4.input), Stage::new(Some(Arc::clone(&stages.ip4)), from4));

@@ -3,6 +3,7 @@
 
 mod chains;
 mod cloud;
+mod dslite;
 mod features;
 mod ip_only;
 mod map;

@@ -91,6 +91,8 @@ pub trait CrossOptional: Optional {
 /// two such chains stand side by side, both ends of a protocol share one memory of where packets went last.
 pub struct Cross<A: CrossOptional, Same, Other> {
     feature: Stage<A, ()>,
+    /// Routes lead packets to the feature's node; it is on no arc. A packet that it leaves to the node goes on with its look-up.
+    by_route: bool,
     same: Same,
     other: Other,
 }
@@ -100,7 +102,12 @@ type LookupQuery<L> = <<L as Link>::Lookup as StagedLookup>::Query;
 impl<A: CrossOptional, Same: Link, Other: Link> Cross<A, Same, Other> {
     /// The feature, and both ends.
     pub fn new(feature: Arc<A>, same: Same, other: Other) -> Self {
-        Cross { feature: Stage::new(Some(feature), ()), same, other }
+        Cross { feature: Stage::new(Some(feature), ()), by_route: false, same, other }
+    }
+
+    /// The same of a feature that no interface has: packets have a route to its node.
+    pub fn by_route(feature: Arc<A>, same: Same, other: Other) -> Self {
+        Cross { by_route: true, ..Cross::new(feature, same, other) }
     }
 
     /// Where the other end begins.
@@ -137,13 +144,22 @@ where
     const PULLS: usize = Same::PULLS;
 
     fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
-        self.feature.bind_self(binder)?;
+        if self.by_route {
+            binder.node(A::NAME)?;
+        } else {
+            self.feature.bind_self(binder)?;
+        }
         self.same.bind(binder)?;
         self.other.bind(binder)
     }
 
     fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
-        let own = self.feature.facts_of(interface, walk.common.guard);
+        let guard = walk.common.guard;
+        let own = if self.by_route {
+            self.feature.node().map(|feature| (feature, feature.facts(interface, guard)))
+        } else {
+            self.feature.facts_of(interface, guard)
+        };
         let own = own.map(|(feature, facts)| (feature.lookup(facts, walk), facts));
         Some((own, self.same.facts(interface, walk)?, self.other.facts(interface, walk)?))
     }
@@ -177,6 +193,7 @@ where
         {
             match self.cross(*own, query, pkt, walk, spot) {
                 Crossing::On => {}
+                Crossing::Leave if self.by_route => {}
                 Crossing::Crossed => {
                     return self.other.go(other, known_across, pkt, walk, Self::across(spot));
                 }

@@ -86,6 +86,12 @@ fn a_superpath_translates_as_nodes_do() {
     let sent = sends("nat64-64k");
     assert!(sent.iter().all(|p| p[12..14] == [8, 0] && p[26..29] == [192, 0, 2]));
     assert!(sent.iter().all(|p| shoal_wire::checksum::checksum(&p[14..34]) == 0));
+    // And DS-Lite.
+    let nodes = Router::new(&scenario::find("dslite-64k").unwrap()).unwrap().nodes();
+    assert_eq!(nodes, ["pg-input", "ip-dslite-superpath", "pg1-tx"]);
+    let sent = sends("dslite-64k");
+    assert!(sent.iter().all(|p| p[12..14] == [8, 0] && p[26..29] == [192, 0, 2]));
+    assert!(sent.iter().all(|p| shoal_wire::checksum::checksum(&p[14..34]) == 0));
 }
 
 #[test]

@@ -38,6 +38,7 @@ use link::Link;
 use session_table::{Limits, SessionTable};
 pub use socket::{ListenError, Listener, listen};
 use stream::Stream;
+use terminal::SessionEnd;
 
 /// A task of one session.
 pub type Task = Pin<Box<dyn Future<Output = ()>>>;
@@ -172,15 +173,15 @@ fn welcome(desk: &Rc<ServerContext>, stream: Stream, spawn: &impl Spawn) {
     }));
 }
 
-/// Finds out which protocol the client speaks, and speaks it.
+/// Finds out which protocol the client speaks, and speaks it. One that speaks JSON may have had a greeting and a prompt before.
 async fn talk(desk: &ServerContext, link: &Rc<Link>) {
     if link.send(telnet::GREETING).await.is_err() {
         return;
     }
-    if link.wait_input(terminal::NEGOTIATION).await && link.peek() == Some(b'{') {
+    let in_time = link.wait_input(terminal::NEGOTIATION).await && link.peek() == Some(b'{');
+    if in_time || terminal::session(desk, link).await == SessionEnd::SpeaksJson {
         link.session.style.set(Style::Json);
+        link.session.stays.set(false);
         json::session(desk, link).await;
-    } else {
-        terminal::session(desk, link).await;
     }
 }

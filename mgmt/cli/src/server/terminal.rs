@@ -20,8 +20,17 @@ pub const NEGOTIATION: Duration = Duration::from_millis(250);
 /// How long a program has to send the lines that close its braces.
 const BRACES: Duration = Duration::from_millis(500);
 
+/// How a session on a terminal ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionEnd {
+    /// The client has left.
+    Left,
+    /// The first thing it said, late, is a request in JSON: nothing of it was taken.
+    SpeaksJson,
+}
+
 /// Serves one client until it leaves.
-pub(super) async fn session(desk: &ServerContext, link: &Rc<Link>) {
+pub(super) async fn session(desk: &ServerContext, link: &Rc<Link>) -> SessionEnd {
     link.interrupts(Interrupts::Telnet);
     let mut terminal = Terminal {
         desk,
@@ -31,9 +40,10 @@ pub(super) async fn session(desk: &ServerContext, link: &Rc<Link>) {
         line: Vec::new(),
         pending: String::new(),
         depth: 0,
+        has_heard: false,
     };
     // A client that has gone needs no farewell.
-    let _: Result<(), ClientGone> = terminal.run().await;
+    terminal.run().await.unwrap_or(SessionEnd::Left)
 }
 
 struct Terminal<'a> {
@@ -45,6 +55,8 @@ struct Terminal<'a> {
     /// Lines whose braces are still open, and how many are.
     pending: String,
     depth: i64,
+    /// Whether anything came.
+    has_heard: bool,
 }
 
 impl Terminal<'_> {
@@ -56,23 +68,31 @@ impl Terminal<'_> {
         self.link.session.style.set(style);
     }
 
-    async fn run(&mut self) -> Result<(), ClientGone> {
+    async fn run(&mut self) -> Result<SessionEnd, ClientGone> {
         loop {
             if !self.more().await? {
-                return self.finish().await;
+                self.finish().await?;
+                return Ok(SessionEnd::Left);
+            }
+            // A program that had no processor for a while: no command begins so.
+            if !self.has_heard && self.link.peek() == Some(b'{') {
+                return Ok(SessionEnd::SpeaksJson);
             }
             // Most of a line at once: programs send many, and long ones.
             let text = self.style() != Style::Screen && self.decoder.is_in_text();
             if !text || self.link.take_text(&mut self.line) == 0 {
                 let Some(byte) = self.link.take() else { continue };
+                self.has_heard = true;
                 if self.decoded(byte).await?.is_break() {
-                    return Ok(());
+                    return Ok(SessionEnd::Left);
                 }
+            } else {
+                self.has_heard = true;
             }
             let length = self.line.len().max(self.editor.len()) + self.pending.len();
             if length > MAX_LINE {
                 self.show(&format!("input line longer than {MAX_LINE} bytes, closing the session\n")).await?;
-                return Ok(());
+                return Ok(SessionEnd::Left);
             }
         }
     }

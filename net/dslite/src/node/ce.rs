@@ -40,16 +40,25 @@ pub(super) fn tunnelled<'p>(pkt: &'p Packet<'_>) -> Result<&'p [u8], Error> {
     if fits { Ok(inner) } else { Err(Error::Malformed) }
 }
 
-/// Puts a packet into a tunnel. It has passed a router: its TTL, which is at least 2, is one less.
-pub(super) fn encapsulate(pkt: &mut Packet<'_>, src: Ipv6Addr, dst: Ipv6Addr) -> Result<(), Error> {
+/// Whether a packet may be too long for the way of its tunnel.
+pub(super) fn may_be_cut(pkt: &Packet<'_>) -> bool {
+    let total = pkt.header::<Ip4Header>().map_or(0, |ip| usize::from(ip.total_length()));
+    total + Ip6Header::LEN > Ip6Header::MIN_MTU
+}
+
+/// Puts a packet into a tunnel. It has passed a router: its TTL, which is at least 2, is one less. RFC 6333, 5.3: a tunnel packet that
+/// is too long for its way is cut, whatever the packet in it says of fragments. One that may be is this router's own, of which no other
+/// node takes a hop off.
+pub(super) fn encapsulate(
+    pkt: &mut Packet<'_>,
+    (src, dst): (Ipv6Addr, Ipv6Addr),
+    may_be_cut: bool,
+) -> Result<(), Error> {
     let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::Malformed)?;
     ip.decrement_ttl();
     let (class, total) = (ip.tos(), usize::from(ip.total_length()));
     pkt.truncate(total).ok_or(Error::Malformed)?;
     let length = u16::try_from(pkt.len()).map_err(|_| Error::TooLarge)?;
-    // RFC 6333, 5.3: a tunnel packet that is too long for its way is cut, whatever the packet in it says of fragments. It is this
-    // router's own then, of which no other node takes a hop off.
-    let may_be_cut = pkt.len() + Ip6Header::LEN > Ip6Header::MIN_MTU;
     let hops = if may_be_cut { HOPS - 1 } else { HOPS };
     let mut outer = Ip6Header::new(src, dst, IpProtocol::IP_IN_IP, hops, length);
     // RFC 2983, RFC 6040: class and congestion go along.
@@ -97,7 +106,8 @@ impl PacketNode for CeEncap {
             return Ok(Encap::IcmpError);
         }
         ready(pkt)?;
-        encapsulate(pkt, b4.ip6, aftr.ip6)?;
+        let may_be_cut = may_be_cut(pkt);
+        encapsulate(pkt, (b4.ip6, aftr.ip6), may_be_cut)?;
         cx.trace(pkt, || Trace { next: Encap::Lookup.edge().0, session: -1 });
         cx.count(Error::CeEncap, 1);
         Ok(Encap::Lookup)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use shoal_buffer::{Buffer, Frame, Packet};
 use shoal_derive::NextNodes;
+use shoal_graph::clock::Time;
 use shoal_graph::{FrameCx, NextNodes, StatefulFrameNode, Ticket};
 use shoal_nat::icmp::Quoted;
 use shoal_nat::{Kind, ParsedPacket, Rewrite, Sum, Tuple};
@@ -14,7 +15,7 @@ use shoal_wire::{Ip6Header, IpProtocol};
 use super::ce::tunnelled;
 use super::{Error, Trace};
 use crate::session_stores::SessionStores;
-use crate::sessions::{Inside, Outside, Record, Refusal, Sessions};
+use crate::sessions::{Inside, Outside, Query, Record, Refusal, Sessions};
 use crate::shared::Shared;
 
 /// Where packets go.
@@ -46,10 +47,54 @@ pub struct In2out<const SLOW: bool> {
 const ECHO_REQUEST: u8 = 8;
 
 /// Reads the packet in a tunnel's packet: where it begins is behind the IPv6 header.
-fn read(pkt: &Packet<'_>) -> Result<ParsedPacket, Error> {
+pub(super) fn read(pkt: &Packet<'_>) -> Result<ParsedPacket, Error> {
     let inner = tunnelled(pkt)?;
     let seen = ParsedPacket::read(inner).ok_or(Error::Malformed)?;
     if seen.fragment && !seen.first { Err(Error::Fragments) } else { Ok(seen) }
+}
+
+/// The host's side of a session, by a packet of it.
+#[inline(always)]
+pub(super) const fn inside(b4: Ipv6Addr, Tuple { src, sport, .. }: Tuple, protocol: u8) -> Inside {
+    Inside { b4, address: Ipv4Addr::from_bits(src), port: sport, protocol }
+}
+
+/// What stands for a host, if it has a session. A packet of its tunnel uses it.
+#[inline(always)]
+pub(super) fn known(
+    query: Option<&Query>,
+    inside: &Inside,
+    (pkt, seen): (&Packet<'_>, &ParsedPacket),
+    sessions: &mut Sessions,
+    now: Time,
+) -> Option<Outside> {
+    let bytes = pkt.len() - Ip6Header::LEN;
+    sessions.out(query, inside, (bytes, seen.flags), now)
+}
+
+/// Gives the packet in a tunnel's what stands for its host.
+#[inline(always)]
+pub(super) fn write(pkt: &mut Packet<'_>, seen: &ParsedPacket, outside: Outside) -> Result<(), Error> {
+    let Tuple { dst, dport, .. } = seen.tuple;
+    let to = Tuple {
+        src: outside.address.to_bits(),
+        sport: outside.port,
+        dst,
+        dport: if seen.kind == Kind::Query { outside.port } else { dport },
+    };
+    let inner = pkt.data_mut().get_mut(Ip6Header::LEN..).ok_or(Error::Malformed)?;
+    Rewrite::new(seen.tuple, to, seen.protocol)
+        .write(inner, seen.header.into(), seen.kind, true, Sum::Whole)
+        .ok_or(Error::Malformed)
+}
+
+/// Takes the IPv6 header off.
+#[inline(always)]
+pub(super) fn decapsulate(pkt: &mut Packet<'_>) -> Result<(), Error> {
+    pkt.pull(Ip6Header::LEN).ok_or(Error::Malformed)?;
+    let front = pkt.current();
+    pkt.meta_mut().l3 = front;
+    Ok(())
 }
 
 impl<const SLOW: bool> In2out<SLOW> {
@@ -81,11 +126,9 @@ impl<const SLOW: bool> In2out<SLOW> {
             Err(error) => return cx.drop(buffer, error),
         };
         if next == Next::Lookup {
-            if pkt.pull(Ip6Header::LEN).is_none() {
-                return cx.drop(buffer, Error::Malformed);
+            if let Err(error) = decapsulate(&mut pkt) {
+                return cx.drop(buffer, error);
             }
-            let front = pkt.current();
-            pkt.meta_mut().l3 = front;
             cx.count(Error::In2out, 1);
         }
         cx.send(next.edge(), buffer);
@@ -100,41 +143,22 @@ impl<const SLOW: bool> In2out<SLOW> {
         cx: &FrameCx<'_>,
     ) -> Result<Option<Outside>, Error> {
         let seen = read(pkt)?;
-        let Tuple { src, dst, sport, dport } = seen.tuple;
-        let host = |address: u32, port: u16, protocol: u8| Inside {
-            b4,
-            address: Ipv4Addr::from_bits(address),
-            port,
-            protocol,
-        };
         match seen.kind {
             Kind::Tcp | Kind::Udp | Kind::Query => {}
             Kind::Error => {
-                return Self::error(pkt, &seen, sessions, |t, protocol| host(t.src, t.sport, protocol));
+                let host = |tuple: Tuple, protocol| inside(b4, tuple, protocol);
+                return Self::error(pkt, &seen, sessions, host);
             }
             Kind::OtherIcmp => return Err(Error::BadIcmpType),
             Kind::Other => return Err(Error::UnsupportedProtocol),
         }
-        let inside = host(src, sport, seen.protocol);
-        let bytes = pkt.len() - Ip6Header::LEN;
-        let known = sessions.out(&inside, bytes, seen.flags, cx.now());
-        let Some(outside) = (if SLOW && known.is_none() {
-            Some(self.begin(pkt, &seen, &inside, sessions, cx)?)
-        } else {
-            known
-        }) else {
-            return Ok(None);
+        let inside = inside(b4, seen.tuple, seen.protocol);
+        let outside = match known(None, &inside, (pkt, &seen), sessions, cx.now()) {
+            Some(outside) => outside,
+            None if SLOW => self.begin(pkt, &seen, &inside, sessions, cx)?,
+            None => return Ok(None),
         };
-        let to = Tuple {
-            src: outside.address.to_bits(),
-            sport: outside.port,
-            dst,
-            dport: if seen.kind == Kind::Query { outside.port } else { dport },
-        };
-        let inner = pkt.data_mut().get_mut(Ip6Header::LEN..).ok_or(Error::Malformed)?;
-        Rewrite::new(seen.tuple, to, seen.protocol)
-            .write(inner, seen.header.into(), seen.kind, true, Sum::Whole)
-            .ok_or(Error::Malformed)?;
+        write(pkt, &seen, outside)?;
         Ok(Some(outside))
     }
 
@@ -183,8 +207,7 @@ impl<const SLOW: bool> In2out<SLOW> {
         })?;
         self.shared.count(cx.thread(), sessions);
         self.shared.tell(true, Record { inside: *inside, outside, packets: 0, bytes: 0 });
-        let bytes = pkt.len() - Ip6Header::LEN;
-        sessions.out(inside, bytes, seen.flags, cx.now());
+        known(None, inside, (pkt, seen), sessions, cx.now());
         Ok(outside)
     }
 }

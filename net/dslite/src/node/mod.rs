@@ -3,6 +3,7 @@
 pub mod ce;
 pub mod in2out;
 pub mod out2in;
+pub mod stage;
 
 use shoal_derive::{ErrorCounters, TraceLine};
 use shoal_nat::icmp::Fault;

@@ -12,7 +12,7 @@ use shoal_nat::icmp::Quoted;
 use shoal_nat::{Kind, ParsedPacket, Rewrite, Sum, Tuple};
 use shoal_wire::Ip4Header;
 
-use super::ce::{encapsulate, ready};
+use super::ce::{encapsulate, may_be_cut, ready};
 use super::{Error, Trace};
 use crate::config::Config;
 use crate::session_stores::SessionStores;
@@ -110,7 +110,7 @@ impl Out2in {
         let header = usize::from(seen.header);
         let inside = match quoted {
             Some(_) => sessions.peek_into(*outside),
-            None => sessions.into(*outside, pkt.len(), seen.flags, cx.now()),
+            None => sessions.into(None, *outside, (pkt.len(), seen.flags), cx.now()),
         };
         let Inside { b4, address, port, .. } = inside.ok_or(Error::NoTranslation)?;
         let is_query = outside.protocol == shoal_nat::tuple::ICMP;
@@ -128,7 +128,8 @@ impl Out2in {
                 .write(bytes, header, seen.kind, true, Sum::Whole)
                 .ok_or(Error::Malformed)?,
         }
-        encapsulate(pkt, aftr.ip6, b4)
+        let may_be_cut = may_be_cut(pkt);
+        encapsulate(pkt, (aftr.ip6, b4), may_be_cut)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Which superpath an interface's frames take.
 //!
 //! A superpath is declared with what it is for. Of those an interface may take it takes the one that serves most of the
-//! protocols that run on it; then the one that covers most of the features that packets may meet where they go out; then
-//! the cheapest. A protocol is served when all its features on the interface are covered. The choice is made again when
-//! features or protocols change.
+//! protocols that run on it; then the one that covers most of the features that packets may meet where they go out, or by their
+//! route; then the cheapest. A protocol is served when all its features on the interface are covered. The choice is made again
+//! when features or protocols change.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::rc::Rc;
 
@@ -58,6 +58,8 @@ struct Declared {
     /// The first node of its chain.
     first: NodeIndex,
     passages: Vec<ArcPassage>,
+    /// A node that its packets reach by a route: it is taken while there are such routes.
+    by_route_to: Option<&'static str>,
 }
 
 /// All superpaths.
@@ -66,6 +68,8 @@ pub(super) struct Superpaths {
     all: RefCell<Vec<Declared>>,
     /// By name of an arc of the sending interface: on how many interfaces each feature is enabled.
     outgoing: RefCell<BTreeMap<&'static str, [u32; 64]>>,
+    /// Nodes of features that routes lead to.
+    by_route: RefCell<BTreeSet<&'static str>>,
     off: Cell<bool>,
     /// The node that sorts frames by their tags, in front of the superpaths of sub-interfaces.
     sorts: Cell<Option<NodeIndex>>,
@@ -87,6 +91,8 @@ pub enum SuperpathObstacle {
         /// The arc.
         arc: &'static str,
     },
+    /// It is for packets that a route leads to a node, and there is no such route.
+    NoRouteTo(&'static str),
     /// It leaves out a protocol that another serves.
     Protocol(&'static str),
     /// Features of interfaces that packets go out by are not part of it, and of another they are.
@@ -108,9 +114,10 @@ impl fmt::Display for SuperpathObstacle {
             SuperpathObstacle::Medium(Medium::Layer2) => f.write_str("it is for switched interfaces"),
             SuperpathObstacle::Nothing => f.write_str("no protocol it serves runs here"),
             SuperpathObstacle::Feature { feature, arc } => write!(f, "{feature} on {arc} is not part of it"),
+            SuperpathObstacle::NoRouteTo(node) => write!(f, "no route leads to {node}"),
             SuperpathObstacle::Protocol(protocol) => write!(f, "it does not serve {protocol}"),
             SuperpathObstacle::Outgoing(features) => {
-                write!(f, "without {} of interfaces that packets go out by", features.join(", "))
+                write!(f, "without {}, which packets meet behind the look-up", features.join(", "))
             }
             SuperpathObstacle::Cost(cost) => write!(f, "it costs {cost}"),
         }
@@ -126,6 +133,11 @@ impl Superpaths {
         let outgoing = self.outgoing.borrow();
         let counts = outgoing.get(arc).map_or(&[][..], |counts| counts);
         counts.iter().enumerate().filter(|(_, n)| **n > 0).fold(0, |bits, (at, _)| bits | 1 << at)
+    }
+
+    /// Whether packets may meet what a superpath is for, if that is at the end of routes.
+    fn is_met(&self, superpath: &Declared) -> bool {
+        superpath.by_route_to.is_none_or(|node| self.by_route.borrow().contains(node))
     }
 
     /// Takes notice of a change on an arc of sending interfaces; tells whether other features are in use now.
@@ -164,11 +176,12 @@ impl Declared {
     fn suits(&self, interface: SwIfIndex, flags: IfFlags, all: &Superpaths) -> Option<Suitability> {
         let served: Vec<usize> =
             self.wanted(flags).filter(|b| self.hindered(*b, interface).next().is_none()).collect();
-        if served.is_empty() {
+        if served.is_empty() || !all.is_met(self) {
             return None;
         }
         let out = self.passages.iter().filter(|p| p.side == ArcSide::Send && served.contains(&p.branch));
-        let covered = out.map(|p| (p.covered & all.in_use(p.name)).count_ones()).sum();
+        let covered: u32 = out.map(|p| (p.covered & all.in_use(p.name)).count_ones()).sum();
+        let covered = covered + u32::from(self.by_route_to.is_some());
         Some((served.len() as u32, covered, std::cmp::Reverse(self.superpath.cost)))
     }
 }
@@ -184,13 +197,48 @@ impl Interfaces {
         superpath: Superpath,
         chain: C,
     ) -> Result<(), InterfaceError> {
+        self.declare(superpath, None, chain)
+    }
+
+    /// The same for one that leads packets to a feature's node which routes lead them to otherwise: it is offered while there are
+    /// such routes, as [`set_routes_to`](Self::set_routes_to) says.
+    ///
+    /// # Errors
+    /// As of [`add_superpath`](Self::add_superpath).
+    pub fn add_superpath_by_route<C: Chain>(
+        self: &Rc<Self>,
+        superpath: Superpath,
+        node: &'static str,
+        chain: C,
+    ) -> Result<(), InterfaceError> {
+        self.declare(superpath, Some(node), chain)
+    }
+
+    fn declare<C: Chain>(
+        self: &Rc<Self>,
+        superpath: Superpath,
+        by_route_to: Option<&'static str>,
+        chain: C,
+    ) -> Result<(), InterfaceError> {
         let info = self.graph.add_superpath(superpath.name, chain)?;
         for passage in &info.passages {
             self.watch(passage);
         }
-        let declared = Declared { superpath, node: info.node, first: info.first, passages: info.passages };
+        let (node, first, passages) = (info.node, info.first, info.passages);
+        let declared = Declared { superpath, node, first, passages, by_route_to };
         self.superpaths.all.borrow_mut().push(declared);
         self.choose_all()
+    }
+
+    /// Whether routes lead packets to a feature's node.
+    ///
+    /// # Errors
+    /// The table of interfaces cannot be written.
+    pub fn set_routes_to(&self, node: &'static str, lead: bool) -> Result<(), InterfaceError> {
+        let mut nodes = self.superpaths.by_route.borrow_mut();
+        let changed = if lead { nodes.insert(node) } else { nodes.remove(node) };
+        drop(nodes);
+        if changed { self.choose_all() } else { Ok(()) }
     }
 
     /// Follows the features of an arc, unless that is done already.
@@ -333,6 +381,9 @@ impl Interfaces {
         if !features.is_empty() {
             return features;
         }
+        if let Some(node) = d.by_route_to.filter(|_| !self.superpaths.is_met(d)) {
+            return vec![SuperpathObstacle::NoRouteTo(node)];
+        }
         let Some(best) = best else { return vec![SuperpathObstacle::Nothing] };
         let (own, taken) =
             (d.suits(index, flags, &self.superpaths), best.suits(index, flags, &self.superpaths));
@@ -354,11 +405,11 @@ impl Interfaces {
     /// Features in use on sending interfaces that one superpath covers and the other does not.
     fn outgoing_missing(&self, d: &Declared, best: &Declared) -> Vec<String> {
         let out = best.passages.iter().filter(|p| p.side == ArcSide::Send);
-        out.flat_map(|p| {
+        let features = out.flat_map(|p| {
             let own = d.passages.iter().find(|own| own.name == p.name).map_or(0, |own| own.covered);
             self.graph.feature_names(&p.arc, self.superpaths.in_use(p.name) & p.covered & !own)
-        })
-        .collect()
+        });
+        features.chain(best.by_route_to.map(str::to_owned)).collect()
     }
 }
 

@@ -110,13 +110,7 @@ pub(crate) fn how<A>(pkt: &Packet<'_>, seen: &ParsedPacket<A>) -> HeaderFields {
 
 /// Cuts off what is behind the IP packet.
 pub(crate) fn trim<A>(pkt: &mut Packet<'_>, seen: &ParsedPacket<A>) -> Result<(), Error> {
-    trim_to(usize::from(seen.header) + usize::from(seen.payload), pkt).ok_or(Error::Malformed)
-}
-
-/// Cuts off what is behind a packet of so many bytes.
-#[inline(always)]
-pub(crate) fn trim_to(total: usize, pkt: &mut Packet<'_>) -> Option<()> {
-    if pkt.len() == total { Some(()) } else { pkt.truncate(total) }
+    pkt.truncate(usize::from(seen.header) + usize::from(seen.payload)).ok_or(Error::Malformed)
 }
 
 /// A packet begins with the other protocol's header now.

@@ -11,7 +11,7 @@ use shoal_wire::{Ip4Header, Ip6Header, IpProtocol, checksum};
 use super::super::ip6_map::Ip6Map;
 use super::super::ip6_map_t::Ip6MapT;
 use super::super::{Error, RX, Shared, begin_again, class, is_genuine};
-use super::{CommonCase, MapStage, is_clamped, trim_to};
+use super::{CommonCase, MapStage, is_clamped};
 use crate::config::Config;
 
 /// How much longer IPv6's header is than that of IPv4 without options.
@@ -88,7 +88,7 @@ impl Ip6MapT {
         {
             return None;
         }
-        trim_to(total, pkt)?;
+        pkt.truncate(total)?;
         let (sum, id) = (Sum::of(pkt), pkt.number() as u16);
         let to = Ends { src: address, dst: far, sport, dport };
         let seen = WithPorts { class: class(settings, seen.class), ..*seen };
@@ -178,7 +178,7 @@ impl Ip6Map {
             return None;
         }
         pkt.pull(Ip6Header::LEN)?;
-        trim_to(total, pkt)?;
+        pkt.truncate(total)?;
         begin_again(pkt);
         self.shared.count(RX, cx.thread(), index, total);
         cx.count(Error::Valid, 1);

@@ -135,9 +135,3 @@ impl<N: CommonCase> CrossOptional for MapStage<N> {
 fn is_clamped<A>(settings: &Settings, seen: &WithPorts<A>) -> bool {
     settings.tcp_mss > 0 && seen.flags & SYN != 0
 }
-
-/// Cuts off what is behind a packet of so many bytes.
-#[inline(always)]
-fn trim_to(total: usize, pkt: &mut Packet<'_>) -> Option<()> {
-    if pkt.len() == total { Some(()) } else { pkt.truncate(total) }
-}

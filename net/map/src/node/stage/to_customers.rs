@@ -11,7 +11,7 @@ use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol};
 use super::super::ip4_map::{HOPS, Ip4Map};
 use super::super::ip4_map_t::Ip4MapT;
 use super::super::{Error, Shared, TX, begin_again, class};
-use super::{CommonCase, MapStage, is_clamped, trim_to};
+use super::{CommonCase, MapStage, is_clamped};
 use crate::config::Config;
 use crate::domain::Domain;
 
@@ -153,7 +153,7 @@ impl ToCustomers for Ip4MapT {
         if pkt.headroom() < DIFFERENCE || bytes < total || is_too_long(&self.shared, found, becomes, cx) {
             return None;
         }
-        trim_to(total, pkt)?;
+        pkt.truncate(total)?;
         pkt.push(DIFFERENCE)?;
         let Ends { src, sport, dport, .. } = seen.ends;
         let to = Ends { src: domain.internet(src), dst: *customer, sport, dport };
@@ -199,7 +199,7 @@ impl ToCustomers for Ip4Map {
         let mut outer = Ip6Header::new(relay, *customer, IpProtocol::IP_IN_IP, HOPS + 1, length);
         outer.set_traffic_class(seen.class);
         pkt.header_mut::<Ip4Header>()?.decrement_ttl();
-        trim_to(total, pkt)?;
+        pkt.truncate(total)?;
         pkt.push(Ip6Header::LEN)?;
         pkt.data_mut().get_mut(..Ip6Header::LEN)?.copy_from_slice(outer.as_bytes());
         begin_again(pkt);

@@ -14,7 +14,7 @@ use shoal_wire::Ip6Header;
 use super::{DIFFERENCE, IP4, NEAR, is_plain, kind};
 use crate::config::{Config, Inside};
 use crate::node::in2out::In2out;
-use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim, trim_to};
+use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim};
 use crate::session_stores::SessionStores;
 use crate::sessions::{Query, Sessions, from_host_key, remote_of};
 
@@ -165,7 +165,7 @@ impl In2out<false> {
         // Whose sessions these are it has no need to ask: only the worker that has them finds them.
         let (query, key) = (query.map(|query| &query.search), from_host_key(&inside, (far, ends.dport)));
         let (src, sport) = sessions.from_host(query, key, seen.flags, cx.now())?;
-        trim_to(total, pkt)?;
+        pkt.truncate(total)?;
         let to = Ends { src, dst: far, sport, dport: ends.dport };
         let (sum, id) = (Sum::of(pkt), pkt.number() as u16);
         seen.to4(pkt.data_mut(), &to, (sum, id))?;

@@ -13,7 +13,7 @@ use shoal_wire::{Ip4Header, Ip6Header};
 use super::{DIFFERENCE, IP4, NEAR, is_plain, kind};
 use crate::config::{Config, Inside, Outside};
 use crate::node::out2in::Out2in;
-use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim, trim_to};
+use crate::node::{how, is_of_other_protocol, protocol, remote, tcp_flags, trim};
 use crate::session_stores::SessionStores;
 use crate::sessions::{Query, Sessions, from_internet_key, shared_of};
 
@@ -158,7 +158,7 @@ impl Out2in<false> {
         if inside.table != table || self.is_too_long(payload, &inside, pkt, cx) {
             return None;
         }
-        trim_to(total, pkt)?;
+        pkt.truncate(total)?;
         pkt.push(DIFFERENCE)?;
         let src = prefix.embed(ends.src);
         let to = Ends { src, dst: inside.address, sport: ends.sport, dport: inside.port };
