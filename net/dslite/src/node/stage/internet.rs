@@ -1,6 +1,6 @@
 //! Packets to shared addresses.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use shoal_buffer::{Flags, Packet, SwIfIndex};
 use shoal_fib::FibIndex;
@@ -81,17 +81,13 @@ impl StatefulCrossOptional for Out2in {
 
     #[inline(always)]
     fn query(pkt: &Packet<'_>, offset: usize) -> SharedAddressQuery {
-        match pkt.data().get(offset..).and_then(PortPacket::read) {
-            Some(seen) => {
-                let tuple = seen.tuple();
-                let search = Query::of(outside_key(outside(&seen, tuple)));
-                SharedAddressQuery { search, dst: tuple.dst }
-            }
-            None => {
-                let dst = pkt.header_at::<Ip4Header>(offset).map_or(0, Ip4Header::dst_u32);
-                SharedAddressQuery { dst, ..SharedAddressQuery::default() }
-            }
+        if let Some(seen) = pkt.data().get(offset..).and_then(PortPacket::read) {
+            let tuple = seen.tuple();
+            let search = Query::of(outside_key(outside(&seen, tuple)));
+            return SharedAddressQuery { search, dst: tuple.dst };
         }
+        let dst = pkt.header_at::<Ip4Header>(offset).map_or(0, Ip4Header::dst_u32);
+        SharedAddressQuery { dst, ..SharedAddressQuery::default() }
     }
 
     #[inline(always)]
@@ -118,7 +114,7 @@ impl StatefulCrossOptional for Out2in {
 
     #[inline(always)]
     fn destination(sessions: &mut Sessions, query: &SharedAddressQuery) -> Option<u128> {
-        sessions.b4_of(&query.search).map(|b4| b4.to_bits())
+        sessions.b4_of(&query.search).map(Ipv6Addr::to_bits)
     }
 
     #[inline(always)]
