@@ -272,19 +272,11 @@ impl Packet<'_> {
     /// Cuts the packet to `len` bytes; later segments stay chained but may become empty. `None` when it is shorter.
     /// Segments that are shared are as they were for others.
     #[must_use]
-    #[inline(always)]
     pub fn truncate(&mut self, len: usize) -> Option<()> {
-        let total = self.len();
-        // Most packets have nothing behind them.
-        if len < total {
-            self.cut(len);
+        let (total, mut left) = (self.len(), len);
+        if len > total {
+            return None;
         }
-        (len <= total).then_some(())
-    }
-
-    #[inline(never)]
-    fn cut(&mut self, len: usize) {
-        let mut left = len;
         self.segments_mut().each(|segment| {
             let keep = left.min(usize::from(segment.length));
             segment.length = keep as u16;
@@ -292,6 +284,14 @@ impl Packet<'_> {
         });
         let first = self.segment_len();
         self.meta_mut().rest = (len - first) as u32;
+        Some(())
+    }
+
+    /// As [`truncate`](Self::truncate), and nothing is done to a packet of this length, as most are.
+    #[must_use]
+    #[inline(always)]
+    pub fn trim_to(&mut self, len: usize) -> Option<()> {
+        if self.len() == len { Some(()) } else { self.truncate(len) }
     }
 
     /// Replaces the packet's bytes. `None`, and the packet is as before, when they do not fit in the first segment.

@@ -57,7 +57,7 @@ pub(super) fn encapsulate(
     let ip = pkt.header_mut::<Ip4Header>().ok_or(Error::Malformed)?;
     ip.decrement_ttl();
     let (class, total) = (ip.tos(), usize::from(ip.total_length()));
-    pkt.truncate(total).ok_or(Error::Malformed)?;
+    pkt.trim_to(total).ok_or(Error::Malformed)?;
     let length = u16::try_from(pkt.len()).map_err(|_| Error::TooLarge)?;
     let hops = if may_be_cut { HOPS - 1 } else { HOPS };
     let mut outer = Ip6Header::new(src, dst, IpProtocol::IP_IN_IP, hops, length);

@@ -110,7 +110,7 @@ pub(crate) fn how<A>(pkt: &Packet<'_>, seen: &ParsedPacket<A>) -> HeaderFields {
 
 /// Cuts off what is behind the IP packet.
 pub(crate) fn trim<A>(pkt: &mut Packet<'_>, seen: &ParsedPacket<A>) -> Result<(), Error> {
-    pkt.truncate(usize::from(seen.header) + usize::from(seen.payload)).ok_or(Error::Malformed)
+    pkt.trim_to(usize::from(seen.header) + usize::from(seen.payload)).ok_or(Error::Malformed)
 }
 
 /// A packet begins with the other protocol's header now.

@@ -88,7 +88,7 @@ impl Ip6MapT {
         {
             return None;
         }
-        pkt.truncate(total)?;
+        pkt.trim_to(total)?;
         let (sum, id) = (Sum::of(pkt), pkt.number() as u16);
         let to = Ends { src: address, dst: far, sport, dport };
         let seen = WithPorts { class: class(settings, seen.class), ..*seen };
@@ -178,7 +178,7 @@ impl Ip6Map {
             return None;
         }
         pkt.pull(Ip6Header::LEN)?;
-        pkt.truncate(total)?;
+        pkt.trim_to(total)?;
         begin_again(pkt);
         self.shared.count(RX, cx.thread(), index, total);
         cx.count(Error::Valid, 1);

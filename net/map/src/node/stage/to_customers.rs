@@ -153,7 +153,7 @@ impl ToCustomers for Ip4MapT {
         if pkt.headroom() < DIFFERENCE || bytes < total || is_too_long(&self.shared, found, becomes, cx) {
             return None;
         }
-        pkt.truncate(total)?;
+        pkt.trim_to(total)?;
         pkt.push(DIFFERENCE)?;
         let Ends { src, sport, dport, .. } = seen.ends;
         let to = Ends { src: domain.internet(src), dst: *customer, sport, dport };
@@ -199,7 +199,7 @@ impl ToCustomers for Ip4Map {
         let mut outer = Ip6Header::new(relay, *customer, IpProtocol::IP_IN_IP, HOPS + 1, length);
         outer.set_traffic_class(seen.class);
         pkt.header_mut::<Ip4Header>()?.decrement_ttl();
-        pkt.truncate(total)?;
+        pkt.trim_to(total)?;
         pkt.push(Ip6Header::LEN)?;
         pkt.data_mut().get_mut(..Ip6Header::LEN)?.copy_from_slice(outer.as_bytes());
         begin_again(pkt);

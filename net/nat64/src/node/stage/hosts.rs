@@ -165,7 +165,7 @@ impl In2out<false> {
         // Whose sessions these are it has no need to ask: only the worker that has them finds them.
         let (query, key) = (query.map(|query| &query.search), from_host_key(&inside, (far, ends.dport)));
         let (src, sport) = sessions.from_host(query, key, seen.flags, cx.now())?;
-        pkt.truncate(total)?;
+        pkt.trim_to(total)?;
         let to = Ends { src, dst: far, sport, dport: ends.dport };
         let (sum, id) = (Sum::of(pkt), pkt.number() as u16);
         seen.to4(pkt.data_mut(), &to, (sum, id))?;

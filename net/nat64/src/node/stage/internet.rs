@@ -158,7 +158,7 @@ impl Out2in<false> {
         if inside.table != table || self.is_too_long(payload, &inside, pkt, cx) {
             return None;
         }
-        pkt.truncate(total)?;
+        pkt.trim_to(total)?;
         pkt.push(DIFFERENCE)?;
         let src = prefix.embed(ends.src);
         let to = Ends { src, dst: inside.address, sport: ends.sport, dport: inside.port };
