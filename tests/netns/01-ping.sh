@@ -4,7 +4,7 @@
 need ping
 begin
 ctl clear interfaces >/dev/null 2>&1
-out=$(in_a ping -q -i 0.002 -c 1000 -W 2 10.0.2.2) || fail "ping: $out"
+out=$(in_a "$patient_ping" -q -i 0.002 -c 1000 -W 2 10.0.2.2) || fail "ping: $out"
 grep -q ' 0% packet loss' <<<"$out" || fail "packets were lost: $out"
 says lladdr in_a ip neigh show 10.0.1.1 || fail "host a has no neighbour 10.0.1.1"
 says 10.0.2.2 ctl show ip neighbors || fail "the router has no neighbour 10.0.2.2"

@@ -14,7 +14,7 @@ expect "tap up" ctl set interface state "$tap" up
 expect "tap address" ctl set interface ip address "$tap" 10.0.3.1/24
 ip -n "$T" link set lo up
 await 5 in_ns "$T" ping -c 1 -W 1 10.0.3.1 || fail "no ping from the tap's host side to the router"
-out=$(in_ns "$T" ping -q -i 0.01 -c 100 -W 2 10.0.2.2) || fail "ping through the tap: $out"
+out=$(in_ns "$T" "$patient_ping" -q -i 0.01 -c 100 -W 2 10.0.2.2) || fail "ping through the tap: $out"
 grep -q ' 0% packet loss' <<<"$out" || fail "$out"
 in_b iperf3 -s -D -I "$work/iperf.pid" >/dev/null
 await 5 listens "$B" 5201 || fail "iperf3 does not listen at host b"

@@ -15,7 +15,7 @@ in_a ping -q -i 0.002 -w 6 10.0.2.2 >/dev/null 2>&1 &
 sleep 0.5
 ip -n "$R" link del vb
 await 5 link_is vb down || fail "host-vb is not shown as down after its interface was deleted"
-out=$(in_a ping -q -i 0.01 -c 100 -W 10 10.0.1.1) || fail "host a does not reach the router any more: $out"
+out=$(in_a "$patient_ping" -q -i 0.01 -c 100 -W 10 10.0.1.1) || fail "host a does not reach the router any more: $out"
 grep -q ' 0% packet loss' <<<"$out" || fail "host a loses packets to the router: $out"
 alive
 expect "delete" ctl delete host-interface name vb

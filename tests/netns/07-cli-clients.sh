@@ -39,7 +39,7 @@ python3 "$work/bad.py" "$sock" <"$work/end" >"$work/bad.out" 2>&1 &
 helpers+=($!)
 await 60 grep -q done "$work/bad.out" || fail "the bad client did not get through: $(cat "$work/bad.out")"
 CTL_TIMEOUT=5 expect "another client" ctl show version
-out=$(in_a ping -q -i 0.01 -c 100 -W 10 10.0.2.2) || fail "ping: $out"
+out=$(in_a "$patient_ping" -q -i 0.01 -c 100 -W 10 10.0.2.2) || fail "ping: $out"
 grep -q ' 0% packet loss' <<<"$out" || fail "$out"
 ctl shwo interface >"$work/out" 2>&1 && fail "a wrong command succeeds"
 grep -qi 'show' "$work/out" || fail "no suggestion for a wrong command: $(cat "$work/out")"

@@ -21,7 +21,7 @@ configured() { ip -n "$A" -6 addr show dev eth0 scope global | grep -q '2001:db8
 await 20 configured || fail "host a has no address from the router: $(ip -n "$A" -6 addr; ip -n "$A" -6 route)"
 
 await 10 in_a ping -6 -c 1 -W 1 2001:db8:2::2 || fail "no answer from host b: $(in_a ping -6 -c 2 -W 1 2001:db8:2::2)"
-out=$(in_a ping -6 -q -c 200 -i 0.01 -W 10 2001:db8:2::2)
+out=$(in_a "$patient_ping" -6 -q -c 200 -i 0.01 -W 10 2001:db8:2::2)
 grep -q ' 0% packet loss' <<<"$out" || fail "$out"
 in_a ping -6 -c 1 -W 10 2001:db8:1::1 >/dev/null || fail "the router does not answer on its address"
 out=$(in_a traceroute -6 -n -w 1 -q 1 -m 4 2001:db8:2::2 2>&1)

@@ -40,9 +40,9 @@ expect "proxy" ctl set interface proxy-arp host-va enable
 expect "proxy" ctl ip6 nd proxy 2001:db8:1::50 host-va
 await 10 in_a ping -c 1 -W 1 10.0.1.50 || fail "no way to host b: $(ctl show arp proxy; ip -n "$A" neigh)"
 await 10 in_a ping -6 -c 1 -W 1 2001:db8:1::50 || fail "no way to host b over IPv6: $(ip -n "$A" -6 neigh)"
-out=$(in_a ping -q -c 100 -i 0.01 -W 10 10.0.1.50)
+out=$(in_a "$patient_ping" -q -c 100 -i 0.01 -W 10 10.0.1.50)
 grep -q ' 0% packet loss' <<<"$out" || fail "$out"
-out=$(in_a ping -6 -q -c 100 -i 0.01 -W 10 2001:db8:1::50)
+out=$(in_a "$patient_ping" -6 -q -c 100 -i 0.01 -W 10 2001:db8:1::50)
 grep -q ' 0% packet loss' <<<"$out" || fail "$out"
 await 5 in_b ping -c 1 -W 1 10.0.1.2 || fail "no way from host b to host a"
 await 5 in_b ping -6 -c 1 -W 1 2001:db8:1::2 || fail "no way from host b to host a over IPv6"

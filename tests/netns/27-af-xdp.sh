@@ -29,7 +29,7 @@ take va 1
 take vb 2
 await 10 reaches || fail "host b does not answer: $(ctl show interface af_xdp)"
 for to in 10.0.2.2 2001:db8:2::2; do
-  out=$(in_a ping -q -c 200 -i 0.01 -W 10 "$to")
+  out=$(in_a "$patient_ping" -q -c 200 -i 0.01 -W 10 "$to")
   grep -q ' 0% packet loss' <<<"$out" || fail "$to: $out"
 done
 expect "trace" ctl trace add af_xdp-input 5

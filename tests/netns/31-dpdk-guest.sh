@@ -125,7 +125,7 @@ for nic in $NICS; do
   ! guest_told "$nic" FAILED || fail "$nic: $(said "$nic")"
   await 20 reached || fail "$nic: host b does not answer: $(said "$nic")"
   for to in 10.0.2.2 2001:db8:2::2; do
-    out=$(in_a ping -q -c 50 -i 0.05 -W 2 -s 1400 "$to")
+    out=$(in_a "$patient_ping" -q -c 50 -i 0.05 -W 2 -s 1400 "$to")
     grep -q ' 0% packet loss' <<<"$out" || fail "$nic: $to: $out"
     in_a iperf3 -c "$to" -t 2 -J >"$work/iperf.json" 2>&1 || fail "$nic: iperf3: $(grep error "$work/iperf.json")"
     rate=$(python3 -c 'import json, sys; print(int(json.load(open(sys.argv[1]))["end"]["sum_received"]["bits_per_second"] / 1e6))' "$work/iperf.json")
@@ -140,7 +140,7 @@ for nic in $NICS; do
     link d2 on
     await 60 told "mode $mode" && guest_told "$nic" "mode $mode" || fail "$nic: no mode $mode: $(said "$nic")"
     await 20 reached || fail "$nic: host b does not answer in mode $mode: $(said "$nic")"
-    out=$(in_a ping -q -c 5 -i 0.3 -W 2 10.0.2.2)
+    out=$(in_a "$patient_ping" -q -c 5 -i 0.3 -W 2 10.0.2.2)
     grep -q ' 0% packet loss' <<<"$out" || fail "$nic: mode $mode: $out"
     results+=", $mode $(sed -n 's|.*= [0-9.]*/\([0-9.]*\)/.*|\1 ms|p' <<<"$out")"
     link d2 off

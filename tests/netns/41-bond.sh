@@ -65,7 +65,7 @@ await 10 active second 2 || fail "LACP does not agree at the other end: $(second
 says 'MUX-state: COLLECTING_DISTRIBUTING' ctl show lacp || fail "show lacp says: $(ctl show lacp)"
 for to in 10.0.2.2 2001:db8:2::2; do
   await 5 in_a ping -c 1 -W 1 "$to" || fail "no answer from $to"
-  out=$(in_a ping -q -i 0.01 -c 100 -W 10 "$to")
+  out=$(in_a "$patient_ping" -q -i 0.01 -c 100 -W 10 "$to")
   grep -q ' 0% packet loss' <<<"$out" || fail "$out"
 done
 listens "$B" 5201 || in_b iperf3 -s -1 -D >/dev/null 2>&1

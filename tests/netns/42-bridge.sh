@@ -60,7 +60,7 @@ reach() {
   shift
   for to in "$@"; do
     await 10 in_ns "$ns" ping -c 1 -W 1 "$to" || fail "no answer from $to: $(ctl show errors)"
-    out=$(in_ns "$ns" ping -q -i 0.01 -c 100 -W 10 "$to")
+    out=$(in_ns "$ns" "$patient_ping" -q -i 0.01 -c 100 -W 10 "$to")
     grep -q ' 0% packet loss' <<<"$out" || fail "$to: $out"
   done
 }

@@ -44,7 +44,7 @@ same() {
   capture "$R" mirror "$what-tap"
   for to in "$@"; do
     for size in 8 1000 1400; do
-      in_a ping -q -i 0.01 -c 20 -s "$size" -W 10 "$to" >"$work/ping.log" 2>&1
+      in_a "$patient_ping" -q -i 0.01 -c 20 -s "$size" -W 10 "$to" >"$work/ping.log" 2>&1
       grep -q ' 0% packet loss' "$work/ping.log" || fail "$what: $size bytes to $to: $(cat "$work/ping.log"; kernel_counters; frames "$what-host" | wc -l)"
     done
   done

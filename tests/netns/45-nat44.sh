@@ -14,8 +14,8 @@ ip netns exec "$B" tcpdump -i eth0 -Unn --immediate-mode -w "$work/b.pcap" ip 2>
 helpers+=($!)
 await 10 says "listening on" cat "$work/b.log" || fail "tcpdump: $(cat "$work/b.log")"
 
-in_a ping -q -i 0.05 -c 20 -W 2 10.0.2.2 | grep -q ' 0% packet loss' || fail "ping through NAT"
-in_a ping -q -i 0.05 -c 5 -s 3000 -W 2 10.0.2.2 | grep -q ' 0% packet loss' || fail "ping in fragments"
+in_a "$patient_ping" -q -i 0.05 -c 20 -W 2 10.0.2.2 | grep -q ' 0% packet loss' || fail "ping through NAT"
+in_a "$patient_ping" -q -i 0.05 -c 5 -s 3000 -W 2 10.0.2.2 | grep -q ' 0% packet loss' || fail "ping in fragments"
 
 in_b iperf3 -s -p 5201 -1 -D --logfile "$work/iperf.log"
 await 5 listens "$B" 5201 || fail "iperf3 does not listen"

@@ -49,7 +49,7 @@ expect "route" ctl ip route add 2001:db8:1::/64 table 7 via pipe0.1
 before=$(counter pipe0.1 'rx packets')
 for to in 10.0.2.2 2001:db8:2::2; do
   await 10 reaches "$to" || fail "no answer from $to: $(ctl show errors)"
-  out=$(in_a ping -q -i 0.01 -c 100 -W 10 "$to")
+  out=$(in_a "$patient_ping" -q -i 0.01 -c 100 -W 10 "$to")
   grep -q ' 0% packet loss' <<<"$out" || fail "$to: $out"
 done
 passed=$(($(counter pipe0.1 'rx packets') - before))

@@ -38,9 +38,9 @@ npt=$(tcpdump -r "$work/b.pcap" -nn 'src net 2001:db8:100::/48' 2>/dev/null | gr
 # Port, the outside address and the inside one.
 try() {
   local port=$1 outside=$2 inside=$3
-  in_a ping -6 -q -i 0.02 -c 20 -W 2 -I "$inside" $b | grep -q ' 0% packet loss' || fail "ping from $inside"
-  in_a ping -6 -q -i 0.05 -c 5 -s 3000 -W 2 -I "$inside" $b | grep -q ' 0% packet loss' || fail "ping in fragments from $inside"
-  in_b ping -6 -q -i 0.05 -c 5 -W 2 "$outside" | grep -q ' 0% packet loss' || fail "ping to $outside"
+  in_a "$patient_ping" -6 -q -i 0.02 -c 20 -W 2 -I "$inside" $b | grep -q ' 0% packet loss' || fail "ping from $inside"
+  in_a "$patient_ping" -6 -q -i 0.05 -c 5 -s 3000 -W 2 -I "$inside" $b | grep -q ' 0% packet loss' || fail "ping in fragments from $inside"
+  in_b "$patient_ping" -6 -q -i 0.05 -c 5 -W 2 "$outside" | grep -q ' 0% packet loss' || fail "ping to $outside"
   in_b iperf3 -s -p "$port" -1 -D
   await 5 listens "$B" "$port" || fail "iperf3 does not listen"
   expect "tcp out" in_a iperf3 -6 -B "$inside" -c $b -p "$port" -t 1

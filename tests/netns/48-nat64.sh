@@ -23,7 +23,7 @@ ip netns exec "$B" tcpdump -i eth0 -Unn --immediate-mode -w "$work/b.pcap" 2>"$w
 helpers+=($!)
 await 10 says "listening on" cat "$work/b.log" || fail "tcpdump: $(cat "$work/b.log")"
 await 10 in_a ping -6 -c 1 -W 1 $b || fail "no answer through NAT64: $(in_a ping -6 -c 2 -W 1 $b)"
-in_a ping -6 -q -i 0.05 -c 20 -W 2 $b | grep -q ' 0% packet loss' || fail "ping through NAT64"
+in_a "$patient_ping" -6 -q -i 0.05 -c 20 -W 2 $b | grep -q ' 0% packet loss' || fail "ping through NAT64"
 
 in_b iperf3 -s -p 5201 -1 -D
 await 5 listens "$B" 5201 || fail "iperf3 does not listen"
@@ -58,7 +58,7 @@ says "10.0.2.2 5201 protcol tcp" ctl show nat64 session table tcp || fail "sessi
 
 # Another worker comes: the port a had may be another thread's then, but a goes on.
 expect "worker" ctl create worker
-in_a ping -6 -q -i 0.05 -c 10 -W 2 $b | grep -q ' 0% packet loss' || fail "ping with another worker"
+in_a "$patient_ping" -6 -q -i 0.05 -c 10 -W 2 $b | grep -q ' 0% packet loss' || fail "ping with another worker"
 in_b iperf3 -s -p 5203 -1 -D
 await 5 listens "$B" 5203 || fail "iperf3 does not listen"
 expect "tcp with another worker" in_a iperf3 -6 -c $b -p 5203 -t 1 -P 8

@@ -90,7 +90,7 @@ for mode in 1 0; do
   says 'buckets:4' ctl show ip fib $to4 || fail "$at: the shares are not there: $(ctl show ip fib $to4)"
   await 5 reached || fail "$at: host b is not reached by a group"
   # A group and a next hop that become others, without a packet lost.
-  in_a ping -q -i 0.01 -c 200 -W 1 198.51.100.1 >"$work/ping" 2>&1 &
+  in_a "$patient_ping" -q -i 0.01 -c 200 198.51.100.1 >"$work/ping" 2>&1 &
   ping=$!
   sleep 0.5
   expect "replace" in_l nexthop replace id 100 group 13

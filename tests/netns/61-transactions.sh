@@ -18,7 +18,7 @@ says '^+set interface mtu 1400 host-vb$' ctl compare || fail "compare: $(ctl com
 same=$(diff -u "$work/before" <(ctl show running-config)) || fail "the candidate changed the router: $same"
 
 # Live changes under a stream of echo requests: none is lost.
-ip netns exec "$A" ping -i 0.01 -c 1500 10.0.2.2 >"$work/ping" 2>&1 &
+ip netns exec "$A" "$patient_ping" -i 0.01 -c 1500 10.0.2.2 >"$work/ping" 2>&1 &
 stream=$!
 helpers+=("$stream")
 expect "commit" ctl commit comment "smaller packets"

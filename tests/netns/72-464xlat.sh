@@ -37,7 +37,7 @@ ip netns exec "$A" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding
 ip netns exec "$A" tayga -n -c "$work/tayga.conf" >"$work/tayga.log" 2>&1 &
 helpers+=($!)
 await 10 in_a ping -c 1 -W 1 10.0.2.2 || fail "no answer: $(cat "$work/tayga.log"); $(ctl show nat64 session table all 2>&1); $(in_a ping -6 -c 1 2001:db8:64::10.0.2.2)"
-out=$(in_a ping -q -i 0.05 -c 20 -W 2 10.0.2.2) || fail "ping: $out"
+out=$(in_a "$patient_ping" -q -i 0.05 -c 20 -W 2 10.0.2.2) || fail "ping: $out"
 says ' 0% packet loss' echo "$out" || fail "ping: $out"
 # Datagrams that are larger than a packet, both ways; a translator without state drops fragments of ICMP (RFC 7915, 4.2).
 fragments_echoed "$A" 10.0.2.2 "$B" 10.0.2.2 || fail "datagrams in fragments do not come back: $(ctl show errors)"

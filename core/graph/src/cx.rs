@@ -1,6 +1,6 @@
 //! What a node may ask for while packets are in its hands.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -74,12 +74,12 @@ impl<'a, N: ?Sized> Cx<'a, N> {
         Cx { common, entry, tracer, node: PhantomData }
     }
 
-    /// Shows the thread's state of a feature to a stage of a chain.
+    /// Lends the thread's state of a feature to a stage of a chain, for one packet.
     #[inline(always)]
-    pub(crate) fn lend<M: Stateful, R>(&self, key: &StateKey<M>, look: impl FnOnce(&mut M::State) -> R) -> R {
+    pub(crate) fn lend<M: Stateful>(&self, key: &StateKey<M>) -> RefMut<'a, M::State> {
         match self.common.states.try_borrow_mut() {
-            Ok(mut states) => states.with_lent(key, self.common.thread, look),
-            Err(_) => unreachable!("code that is shown a state cannot ask for another"),
+            Ok(states) => RefMut::map(states, |states| states.lent(key, self.common.thread)),
+            Err(_) => unreachable!("code that has a state in hand cannot ask for another"),
         }
     }
 

@@ -278,14 +278,9 @@ impl States {
         }
     }
 
-    /// Shows a state to a stage of a chain. It stays in hand until [`States::return_lent`], at the frame's end.
+    /// A state for a stage of a chain. It stays in hand until [`States::return_lent`], at the frame's end.
     #[inline(always)]
-    pub(crate) fn with_lent<M: Stateful, R>(
-        &mut self,
-        key: &StateKey<M>,
-        thread: usize,
-        look: impl FnOnce(&mut M::State) -> R,
-    ) -> R {
+    pub(crate) fn lent<M: Stateful>(&mut self, key: &StateKey<M>, thread: usize) -> &mut M::State {
         // A chain has few stages with state, most often one.
         let at = match self.lent.iter().position(|lent| lent.slot == key.slot) {
             Some(at) => at,
@@ -293,7 +288,7 @@ impl States {
         };
         let found = self.lent.get_mut(at);
         match found.and_then(|lent| lent.held.get::<Slot<M>>()) {
-            Some(slot) => look(&mut slot.state),
+            Some(slot) => &mut slot.state,
             None => unreachable!("it was put there, and a key names a state of one type"),
         }
     }

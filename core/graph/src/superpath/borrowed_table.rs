@@ -28,7 +28,7 @@ impl<'g, F: Stateful> BorrowedTable<'g, F> {
     #[inline(always)]
     pub(super) fn look<R>(&self, look: impl FnOnce(&mut F::State) -> R) -> R {
         match self.states.try_borrow_mut() {
-            Ok(mut states) => states.with_lent(self.key, self.thread, look),
+            Ok(mut states) => look(states.lent(self.key, self.thread)),
             Err(_) => unreachable!("a look-up has no way to ask for another state"),
         }
     }

@@ -108,7 +108,7 @@ impl<A: StatefulCrossOptional> CrossOptional for WithState<A> {
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Crossing {
-        let of = cx.of();
-        cx.lend(&self.key, |state| self.stage.cross(state, facts, query, pkt, &of))
+        let mut state = cx.lend(&self.key);
+        self.stage.cross(&mut state, facts, query, pkt, &cx.of())
     }
 }

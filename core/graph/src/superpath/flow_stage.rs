@@ -225,6 +225,7 @@ impl<A: FlowOptional> Stage<WithState<A>, ()> {
     ) -> Pass {
         let Some(node) = self.node() else { return Pass::On };
         let cx: Cx<'_, A> = Cx::new(walk.common, walk.entry(spot));
-        cx.lend(&node.key, |state| node.stage.follow(state, facts, flow, pkt, &cx))
+        let mut state = cx.lend(&node.key);
+        node.stage.follow(&mut state, facts, flow, pkt, &cx)
     }
 }

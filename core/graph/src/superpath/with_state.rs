@@ -40,6 +40,7 @@ impl<A: StatefulOptional> Optional for WithState<A> {
 
     #[inline(always)]
     fn pass(&self, facts: A::Facts<'_>, pkt: &mut Packet<'_>, cx: &Cx<'_, Self>) -> Pass {
-        cx.lend(&self.key, |state| self.stage.pass(state, facts, pkt, &cx.of()))
+        let mut state = cx.lend(&self.key);
+        self.stage.pass(&mut state, facts, pkt, &cx.of())
     }
 }

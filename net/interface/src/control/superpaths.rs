@@ -95,7 +95,8 @@ pub enum SuperpathObstacle {
     NoRouteTo(&'static str),
     /// It leaves out a protocol that another serves.
     Protocol(&'static str),
-    /// Features of interfaces that packets go out by are not part of it, and of another they are.
+    /// Features that packets may meet behind the look-up are not part of it, and of another they are: of interfaces they go out by, or
+    /// at the end of routes.
     Outgoing(Vec<String>),
     /// It costs as much or more than another that serves as much.
     Cost(u32),

@@ -33,25 +33,34 @@ const ASIDE: u8 = Marks::OTHER_TABLE | Marks::HAIRPIN;
 /// Sessions that stay in a processor's own cache.
 const NEAR: usize = 1024;
 
+/// What holds for the packets of an interface.
+#[derive(Clone, Copy)]
+pub struct InterfaceFacts<'g> {
+    config: &'g Config,
+    /// The forwarding table they come by.
+    table: u32,
+}
+
 /// Whole packets of established sessions are translated; the node sees to the others.
 impl<const WAY: u8> StatefulOptional for Fast<WAY> {
     const NAME: &'static str = <Self as StatefulStagedNode>::NAME;
     type Feature = SessionStores;
-    type Facts<'g> = &'g Config;
+    type Facts<'g> = InterfaceFacts<'g>;
 
-    fn facts<'g>(&'g self, _: SwIfIndex, guard: Guard<'g>) -> &'g Config {
-        self.shared.config.load(guard)
+    fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> InterfaceFacts<'g> {
+        let table = self.shared.interfaces.ip4_table(interface);
+        InterfaceFacts { config: self.shared.config.load(guard), table }
     }
 
     #[inline(always)]
     fn pass(
         &self,
         sessions: &mut Sessions,
-        config: &Config,
+        facts: InterfaceFacts<'_>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
     ) -> Pass {
-        self.follow(sessions, config, None, pkt, cx)
+        self.follow(sessions, facts, None, pkt, cx)
     }
 }
 
@@ -89,7 +98,7 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
     fn follow(
         &self,
         sessions: &mut Sessions,
-        config: &Config,
+        InterfaceFacts { config, table: by }: InterfaceFacts<'_>,
         query: Option<&Query>,
         pkt: &mut Packet<'_>,
         cx: &Cx<'_, Self>,
@@ -98,7 +107,7 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
             return self.follow_other(sessions, config, query, pkt.reborrow(), &cx.aside());
         };
         let Some(table) = sessions.table() else { return Pass::Leave };
-        let Some(mut flow) = table.find_by(query, flow_of(&seen, self.table(pkt))) else {
+        let Some(mut flow) = table.find_by(query, flow_of(&seen, by)) else {
             return Pass::Leave;
         };
         let (now, marks, state) = (tick(cx.now()), flow.value().marks, flow.value().state);

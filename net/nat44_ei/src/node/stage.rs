@@ -105,12 +105,7 @@ impl<const WAY: u8> FlowOptional for Fast<WAY> {
             return self.follow_query(sessions, config, query, pkt.reborrow(), &cx.aside());
         };
         let flow = flow_of(&seen, self.table(pkt));
-        let tuple = Tuple {
-            src: (seen.addresses >> 32) as u32,
-            dst: seen.addresses as u32,
-            sport: (seen.ports >> 16) as u16,
-            dport: seen.ports as u16,
-        };
+        let tuple = seen.tuple();
         if seen.ttl <= 1 || Self::may_hairpin(config, tuple, seen.protocol()) {
             return Pass::Leave;
         }

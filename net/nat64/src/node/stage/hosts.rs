@@ -100,7 +100,8 @@ impl StatefulCrossOptional for In2out<false> {
         Some(remote_of(query.search.key()).0.to_bits())
     }
 
-    #[inline(always)]
+    /// A function of its own: it is long, and its loop has more registers without it.
+    #[inline(never)]
     fn cross(
         &self,
         sessions: &mut Sessions,

@@ -95,7 +95,8 @@ impl StatefulCrossOptional for Out2in<false> {
         sessions.host_of(query).map(Ipv6Addr::to_bits)
     }
 
-    #[inline(always)]
+    /// A function of its own: it is long, and its loop has more registers without it.
+    #[inline(never)]
     fn cross(
         &self,
         sessions: &mut Sessions,

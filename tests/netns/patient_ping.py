@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Sends echo requests and waits for each answer, however late: what was lost is lost then, and not late.
+
+    patient_ping.py [-6] [-q] -c COUNT -i SECONDS [-s BYTES] [-W SECONDS] [-I ADDRESS] [-M do] DESTINATION
+
+The options are those of ping, which waits only twice as long as its slowest answer took, once it has sent its last request: -W counts if
+there was no answer at all. On a machine with other work the last answers may take longer. The summary is like ping's; the exit code is 0
+if every request was answered.
+"""
+import argparse
+import os
+import select
+import socket
+import struct
+import sys
+import time
+
+IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
+
+
+def checksum(data: bytes) -> int:
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data if len(data) % 2 == 0 else data[:-1]))
+    total += data[-1] << 8 if len(data) % 2 else 0
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-6", dest="six", action="store_true")
+    parser.add_argument("-q", action="store_true")
+    parser.add_argument("-c", dest="count", type=int, required=True)
+    parser.add_argument("-i", dest="interval", type=float, required=True)
+    parser.add_argument("-s", dest="size", type=int, default=56)
+    parser.add_argument("-W", dest="patience", type=float, default=10)
+    parser.add_argument("-I", dest="source")
+    parser.add_argument("-M", dest="discover")
+    parser.add_argument("destination")
+    return parser.parse_args()
+
+
+def main() -> int:
+    given = options()
+    six = given.six or ":" in given.destination
+    family = socket.AF_INET6 if six else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_ICMPV6 if six else socket.IPPROTO_ICMP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+    if given.source:
+        sock.bind((given.source, 0))
+    if given.discover == "do":
+        sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
+    sock.connect((given.destination, 0))
+    number = os.getpid() & 0xFFFF
+    request, answer = (128, 129) if six else (8, 0)
+    sent, answered, times = {}, set(), []
+    payload = bytes(n & 0xFF for n in range(given.size))
+
+    def send(seq: int) -> None:
+        head = struct.pack("!BBHHH", request, 0, 0, number, seq)
+        # The kernel fills in the checksum of ICMPv6.
+        total = 0 if six else checksum(head + payload)
+        sent[seq] = time.monotonic()
+        sock.send(struct.pack("!BBHHH", request, 0, total, number, seq) + payload)
+
+    def receive() -> None:
+        data = sock.recv(65535)
+        message = data if six else data[(data[0] & 15) * 4 :]
+        if len(message) < 8:
+            return
+        kind, _, _, of, seq = struct.unpack("!BBHHH", message[:8])
+        if kind == answer and of == number and seq in sent and seq not in answered and message[8:] == payload:
+            answered.add(seq)
+            times.append((time.monotonic() - sent[seq]) * 1000)
+
+    begun = due = time.monotonic()
+    while len(sent) < given.count:
+        try:
+            send(len(sent) + 1)
+        except OSError as error:
+            print(f"ping: {error}", file=sys.stderr)
+        due += given.interval
+        while (left := due - time.monotonic()) > 0 or select.select([sock], [], [], 0)[0]:
+            if select.select([sock], [], [], max(left, 0))[0]:
+                receive()
+    end = time.monotonic() + given.patience
+    while len(answered) < len(sent) and (left := end - time.monotonic()) > 0:
+        if select.select([sock], [], [], left)[0]:
+            receive()
+    lost = len(sent) - len(answered)
+    took = (time.monotonic() - begun) * 1000
+    print(f"PING {given.destination} {given.size} data bytes\n\n--- {given.destination} ping statistics ---")
+    print(f"{len(sent)} packets transmitted, {len(answered)} received, {lost * 100 / len(sent):g}% packet loss, time {took:.0f}ms")
+    if lost:
+        print("lost:", *(seq for seq in sent if seq not in answered))
+    if times:
+        print(f"rtt min/avg/max = {min(times):.3f}/{sum(times) / len(times):.3f}/{max(times):.3f} ms")
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
