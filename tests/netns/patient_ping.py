@@ -89,12 +89,19 @@ def main() -> int:
             receive()
     lost = len(sent) - len(answered)
     took = (time.monotonic() - begun) * 1000
-    print(f"PING {given.destination} {given.size} data bytes\n\n--- {given.destination} ping statistics ---")
-    print(f"{len(sent)} packets transmitted, {len(answered)} received, {lost * 100 / len(sent):g}% packet loss, time {took:.0f}ms")
+    lines = [
+        f"PING {given.destination} {given.size} data bytes",
+        "",
+        f"--- {given.destination} ping statistics ---",
+        f"{len(sent)} packets transmitted, {len(answered)} received, {lost * 100 / len(sent):g}% packet loss, time {took:.0f}ms",
+    ]
     if lost:
-        print("lost:", *(seq for seq in sent if seq not in answered))
+        lines.append("lost: " + " ".join(str(seq) for seq in sent if seq not in answered))
     if times:
-        print(f"rtt min/avg/max = {min(times):.3f}/{sum(times) / len(times):.3f}/{max(times):.3f} ms")
+        lines.append(f"rtt min/avg/max = {min(times):.3f}/{sum(times) / len(times):.3f}/{max(times):.3f} ms")
+    # In one piece: a reader that has found what it looks for goes.
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
     return 1 if lost else 0
 
 
