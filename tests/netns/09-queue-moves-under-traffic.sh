@@ -4,7 +4,7 @@
 need ping
 [ "$(nproc)" -ge 2 ] || skip "needs two cores"
 begin cpu { workers 2 }
-in_a ping -q -i 0.001 -c 5000 -W 2 10.0.2.2 >"$work/ping" 2>&1 &
+PATIENCE=120 in_a "$patient_ping" -q -i 0.001 -c 5000 10.0.2.2 >"$work/ping" 2>&1 &
 ping=$!
 moves=0
 while kill -0 "$ping" 2>/dev/null; do

@@ -89,10 +89,10 @@ pub trait CrossOptional: Optional {
 
 /// The feature, the end of the chain for packets that keep their protocol, and the end for those that it has changed. Where
 /// two such chains stand side by side, both ends of a protocol share one memory of where packets went last.
-pub struct Cross<A: CrossOptional, Same, Other> {
+///
+/// `BY_ROUTE`: routes lead packets to the feature's node; it is on no arc. A packet that it leaves to the node goes on with its look-up.
+pub struct Cross<A: CrossOptional, Same, Other, const BY_ROUTE: bool = false> {
     feature: Stage<A, ()>,
-    /// Routes lead packets to the feature's node; it is on no arc. A packet that it leaves to the node goes on with its look-up.
-    by_route: bool,
     same: Same,
     other: Other,
 }
@@ -102,14 +102,18 @@ type LookupQuery<L> = <<L as Link>::Lookup as StagedLookup>::Query;
 impl<A: CrossOptional, Same: Link, Other: Link> Cross<A, Same, Other> {
     /// The feature, and both ends.
     pub fn new(feature: Arc<A>, same: Same, other: Other) -> Self {
-        Cross { feature: Stage::new(Some(feature), ()), by_route: false, same, other }
+        Cross { feature: Stage::new(Some(feature), ()), same, other }
     }
+}
 
+impl<A: CrossOptional, Same: Link, Other: Link> Cross<A, Same, Other, true> {
     /// The same of a feature that no interface has: packets have a route to its node.
     pub fn by_route(feature: Arc<A>, same: Same, other: Other) -> Self {
-        Cross { by_route: true, ..Cross::new(feature, same, other) }
+        Cross { feature: Stage::new(Some(feature), ()), same, other }
     }
+}
 
+impl<A: CrossOptional, Same: Link, Other: Link, const BY_ROUTE: bool> Cross<A, Same, Other, BY_ROUTE> {
     /// Where the other end begins.
     const fn across(spot: ChainPosition) -> ChainPosition {
         ChainPosition { at: spot.at + 1 + Same::NODES, side: 1 - spot.side }
@@ -129,7 +133,7 @@ impl<A: CrossOptional, Same: Link, Other: Link> Cross<A, Same, Other> {
     }
 }
 
-impl<A, Same, Other> Link for Cross<A, Same, Other>
+impl<A, Same, Other, const BY_ROUTE: bool> Link for Cross<A, Same, Other, BY_ROUTE>
 where
     A: CrossOptional,
     Same: Link,
@@ -144,7 +148,7 @@ where
     const PULLS: usize = Same::PULLS;
 
     fn bind(&mut self, binder: &mut Binder<'_>) -> Result<(), GraphError> {
-        if self.by_route {
+        if BY_ROUTE {
             binder.node(A::NAME)?;
         } else {
             self.feature.bind_self(binder)?;
@@ -155,7 +159,7 @@ where
 
     fn facts<'g>(&'g self, interface: SwIfIndex, walk: &Walk<'g>) -> Option<Self::Facts<'g>> {
         let guard = walk.common.guard;
-        let own = if self.by_route {
+        let own = if BY_ROUTE {
             self.feature.node().map(|feature| (feature, feature.facts(interface, guard)))
         } else {
             self.feature.facts_of(interface, guard)
@@ -193,7 +197,7 @@ where
         {
             match self.cross(*own, query, pkt, walk, spot) {
                 Crossing::On => {}
-                Crossing::Leave if self.by_route => {}
+                Crossing::Leave if BY_ROUTE => {}
                 Crossing::Crossed => {
                     return self.other.go(other, known_across, pkt, walk, Self::across(spot));
                 }
