@@ -176,10 +176,14 @@ impl Sessions {
         self.table.as_ref()?.handle_of(key)
     }
 
-    /// Begins to look for the session of a key.
+    /// Begins a search that has its key; one of no key finds nothing.
     #[inline(always)]
-    pub fn begin_search(&self, key: Key) -> Query {
-        self.table.as_ref().map_or_else(Query::default, |table| table.search(key))
+    pub fn begin(&self, query: &mut Query) {
+        if let Some(table) = &self.table
+            && *query.key() != Key::default()
+        {
+            table.begin(query);
+        }
     }
 
     /// Goes on: asks memory for the session, of the Internet's packets for what leads to it.

@@ -98,10 +98,7 @@ impl StatefulCrossOptional for In2out<false> {
         if facts.end != Some(query.end) {
             return false;
         }
-        let key = *query.search.key();
-        if key != Key::default() {
-            query.search = sessions.begin_search(key);
-        }
+        sessions.begin(&mut query.search);
         true
     }
 

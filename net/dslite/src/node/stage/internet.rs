@@ -16,7 +16,7 @@ use crate::node::Error;
 use crate::node::ce::encapsulate;
 use crate::node::out2in::Out2in;
 use crate::session_stores::SessionStores;
-use crate::sessions::{Key, Outside, Query, Sessions, outside_key};
+use crate::sessions::{Outside, Query, Sessions, outside_key};
 
 /// What holds for the packets of an interface.
 #[derive(Clone, Copy)]
@@ -95,10 +95,7 @@ impl StatefulCrossOptional for Out2in {
         if !facts.is_shared(Ipv4Addr::from_bits(query.dst)) {
             return false;
         }
-        let key = *query.search.key();
-        if key != Key::default() {
-            query.search = sessions.begin_search(key);
-        }
+        sessions.begin(&mut query.search);
         true
     }
 
