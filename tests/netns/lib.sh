@@ -105,14 +105,16 @@ says() { grep -q -- "$1" <<<"$("${@:2}" 2>&1)"; }
 # may be on its way when ping ends, so one without an answer is allowed.
 pings_answered() { awk '/ packets transmitted/ { seen = 1; lost = $1 - $4 } END { exit !(seen && lost <= 1) }' "$1"; }
 
-# A command in a namespace; one that hangs is ended, so that its test can say which it was.
 # Instead of ping where every request is to be answered: ping itself counts answers as lost that are late at its end.
 patient_ping=$root/tests/netns/patient_ping.py
+
+# A command in a namespace; one that hangs is ended, so that its test can say which it was.
 in_ns() { timeout "${PATIENCE:-30}" ip netns exec "$@"; }
 in_a() { in_ns "$A" "$@"; }
 in_b() { in_ns "$B" "$@"; }
 in_r() { in_ns "$R" "$@"; }
 in_l() { in_ns "$L" "$@"; }
+
 # kernel_counters: what the kernel counted on the way from host a by the router's cables to host b, for a failure.
 kernel_counters() {
   local at

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sends echo requests and waits for each answer, however late: what was lost is lost then, and not late.
 
-    patient_ping.py [-6] [-q] -c COUNT -i SECONDS [-s BYTES] [-W SECONDS] [-I ADDRESS] [-M do] DESTINATION
+    patient_ping.py [-6] [-q] -c COUNT -i SECONDS [-s BYTES] [-W SECONDS] [-I ADDRESS] DESTINATION
 
 The options are those of ping, which waits only twice as long as its slowest answer took, once it has sent its last request: -W counts if
 there was no answer at all. On a machine with other work the last answers may take longer. The summary is like ping's; the exit code is 0
@@ -14,8 +14,6 @@ import socket
 import struct
 import sys
 import time
-
-IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 
 
 def checksum(data: bytes) -> int:
@@ -35,7 +33,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("-s", dest="size", type=int, default=56)
     parser.add_argument("-W", dest="patience", type=float, default=10)
     parser.add_argument("-I", dest="source")
-    parser.add_argument("-M", dest="discover")
     parser.add_argument("destination")
     return parser.parse_args()
 
@@ -48,8 +45,6 @@ def main() -> int:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
     if given.source:
         sock.bind((given.source, 0))
-    if given.discover == "do":
-        sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
     sock.connect((given.destination, 0))
     number = os.getpid() & 0xFFFF
     request, answer = (128, 129) if six else (8, 0)

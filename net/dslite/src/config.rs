@@ -23,7 +23,7 @@ pub struct Config {
 }
 
 /// Where shared addresses lie: nearly all packets are for none, or for one of few that follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bounds {
     first: u32,
     last: u32,
