@@ -114,6 +114,27 @@ impl Entry {
     }
 }
 
+/// What is known of stations that were learned at one interface since the last flush, whenever that was and whether or not
+/// clients are to hear of it.
+#[derive(Clone, Copy)]
+pub(crate) struct SettledEntry(u64);
+
+impl SettledEntry {
+    /// What minutes and clients' flags make no difference to.
+    const SAME: u64 = u32::MAX as u64 | (Entry::AGE_NOT as u64) << 32 | (u16::MAX as u64) << 48;
+
+    #[inline(always)]
+    pub(crate) fn new(interface: SwIfIndex, sequence: u16) -> Self {
+        SettledEntry(Entry::new(interface, 0, 0, sequence).0)
+    }
+
+    /// Whether an entry is one of these.
+    #[inline(always)]
+    pub(crate) fn is(self, entry: Entry) -> bool {
+        (self.0 ^ entry.0) & Self::SAME == 0
+    }
+}
+
 /// The names of the flags that are set, as VPP's traces have them.
 pub(crate) struct FlagNames(pub(crate) u8);
 

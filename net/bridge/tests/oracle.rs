@@ -1,6 +1,7 @@
-//! The MAC table against a map, with random operations; and with threads that teach it at once.
+//! The MAC table against a map, with random operations; and with threads that teach it at once, while it grows.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use shoal_bridge::fib::{MacTable, Refused};
@@ -109,4 +110,88 @@ fn threads_that_teach_the_same_stations_enter_each_once() {
     keys.sort();
     keys.dedup();
     assert_eq!((keys.len(), all.len()), (STATIONS as usize, STATIONS as usize));
+}
+
+#[test]
+fn it_is_as_large_as_its_content_asks_for() {
+    let table = MacTable::new(1 << 15, Seed::fixed(11)).unwrap();
+    assert_eq!(table.bytes(), 4096);
+    for n in 0..20_000_u64 {
+        table.enter(&table.search(key(n, 1)), entry(n as u32)).unwrap();
+        assert_eq!(table.bytes() / 64, table.len().max(64), "buckets for {} stations", table.len());
+        // The one just entered, and one that has been there for long.
+        for there in [n, n / 2] {
+            let found = table.find(&table.search(key(there, 1))).map(|found| found.entry);
+            assert_eq!(found, Some(entry(there as u32)), "of {n}");
+        }
+    }
+    assert!((0..20_000).all(|n| table.remove(key(n, 1)) == Some(entry(n as u32))));
+    assert!(table.is_empty());
+    assert_eq!(table.groups().map(|group| table.occupied(group)).sum::<u32>(), 0);
+}
+
+#[test]
+fn stations_are_found_and_stay_what_they_are_while_threads_make_the_table_grow() {
+    const EACH: u64 = 30_000;
+    let table = MacTable::new(1 << 17, Seed::fixed(13)).unwrap();
+    let over = AtomicBool::new(false);
+    let removed = thread::scope(|scope| {
+        // Each thread teaches stations of its own, and looks for them and says something new of them.
+        let teachers: Vec<_> = (0..3_u64)
+            .map(|t| {
+                let table = &table;
+                scope.spawn(move || {
+                    let mut rng = Rng::new(t);
+                    let mut known: Vec<Entry> = Vec::new();
+                    for n in 0..EACH {
+                        let new = entry(n as u32);
+                        let station = key(t << 32 | n, 1);
+                        while let Err(why) = table.enter(&table.search(station), new) {
+                            assert_ne!(why, Refused::Known);
+                        }
+                        known.push(new);
+                        for _ in 0..3 {
+                            let at = rng.below(known.len());
+                            let search = table.search(key(t << 32 | at as u64, 1));
+                            let found = table.find(&search).unwrap_or_else(|| panic!("{at} of {n}"));
+                            let new = entry(rng.next_u64() as u32);
+                            if table.change(&found, new) {
+                                known[at] = new;
+                            }
+                        }
+                    }
+                    for (n, known) in known.iter().enumerate() {
+                        let found = table.find(&table.search(key(t << 32 | n as u64, 1)));
+                        assert_eq!(found.map(|found| found.entry), Some(*known), "{n} of thread {t}");
+                    }
+                })
+            })
+            .collect();
+        // The control plane enters stations and takes them away.
+        let control = scope.spawn(|| {
+            let mut removed = 0;
+            while !over.load(Ordering::Acquire) {
+                let all = (removed..removed + 50).map(|n| key(9 << 32 | n, 2));
+                for key in all.clone() {
+                    while table.enter(&table.search(key), entry(7)).is_err() {}
+                }
+                for key in all {
+                    assert_eq!(table.remove(key), Some(entry(7)));
+                    assert!(table.find(&table.search(key)).is_none());
+                    removed += 1;
+                }
+            }
+            removed
+        });
+        let taught: Vec<_> = teachers.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        over.store(true, Ordering::Release);
+        for taught in taught {
+            taught.unwrap();
+        }
+        control.join().unwrap()
+    });
+    assert!(removed > 0);
+    assert_eq!(table.len() as u64, 3 * EACH);
+    let all: Vec<_> = table.groups().flat_map(|group| table.entries(group)).collect();
+    assert_eq!(all.len(), table.len());
 }

@@ -511,7 +511,7 @@ impl L2 {
         let own = self.interfaces.output_node_of(interface).ok();
         let out_edge = own.and_then(|node| self.graph.add_edge(to, node).ok()).map_or(0, |edge| edge.0);
         let (sequence, pbb) = (on.sequence, u8::from(on.pbb.is_some()));
-        L2Data { input, output, out_edge, sequence, pbb, rewrite_in, rewrite_out, ..placed }
+        L2Data { input, output, out_edge, sequence, pbb, rewrite_in, rewrite_out, ..placed }.completed()
     }
 
     /// Writes what packets read of an interface.

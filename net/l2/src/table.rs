@@ -31,6 +31,8 @@ zeroable_struct! {
         pub(crate) output: u32,
         pub(crate) peer: u32,
         pub(crate) out_edge: u16,
+        /// The same edge, if nothing is done to frames that go out but to rewrite their tags; or 0.
+        pub(crate) plain_edge: u16,
         pub(crate) domain: u16,
         pub(crate) sequence: u16,
         pub(crate) mode: u8,
@@ -100,10 +102,16 @@ impl L2Data {
         self.mode == XCONNECT && self.input & !tags.0 == only.0 && self.pbb == 0
     }
 
-    /// Whether nothing is done to frames that go out but to rewrite their tags.
+    /// Where frames that go out are to be sent, if nothing is done to them but to rewrite their tags.
     #[inline(always)]
-    pub(crate) fn is_plain_output(&self) -> bool {
-        self.mode != 0 && self.output == 0 && self.group == 0 && self.out_edge != 0 && self.pbb == 0
+    pub(crate) fn plain_output(&self) -> Option<Edge> {
+        (self.plain_edge != 0).then_some(Edge(self.plain_edge))
+    }
+
+    /// The same record, with what follows from its other fields.
+    pub(crate) fn completed(self) -> Self {
+        let plain = self.mode != 0 && self.output == 0 && self.group == 0 && self.pbb == 0;
+        L2Data { plain_edge: if plain { self.out_edge } else { 0 }, ..self }
     }
 }
 

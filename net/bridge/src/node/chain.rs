@@ -13,7 +13,7 @@ use shoal_wire::EthernetHeader;
 
 use super::forward::{self, Forward};
 use super::learn::{self, Learn};
-use crate::entry::{Entry, Key};
+use crate::entry::{Entry, Key, SettledEntry};
 use crate::fib::{MacTable, Search};
 
 /// What a frame looks for, source and destination, and what was found: 0 for nothing. Between the two, where to look.
@@ -35,6 +35,8 @@ impl PartialEq for FrameStations {
 pub struct Facts<'g> {
     learn: &'g Learn,
     data: &'g L2Data,
+    /// What is known of a station that was learned here and that nothing has become untrue of since.
+    settled: SettledEntry,
 }
 
 impl FrameStations {
@@ -80,20 +82,19 @@ impl StagedLookup for Learn {
     }
 
     #[inline(always)]
-    fn begin(facts: Facts<'_>, query: &mut FrameStations) {
-        *query = query.within(facts.data.domain());
-    }
+    fn begin(_: Facts<'_>, _: &mut FrameStations) {}
 
     /// Asks memory for what is looked up later, of a source that sends several frames in a row once.
     #[inline(always)]
     fn begun(facts: Facts<'_>, all: &mut [FrameStations]) {
-        let macs = facts.learn.table.macs();
+        let (places, domain) = (facts.learn.table.macs().places(), facts.data.domain());
         let (mut src, mut first) = (Key::default(), 0);
         for both in all {
+            *both = both.within(domain);
             if both.src != src {
-                (src, first) = (both.src, macs.search(both.src).first());
+                (src, first) = (both.src, places.search(both.src).first());
             }
-            both.found = [first, macs.search(both.dst).first()].map(u64::from);
+            both.found = [first, places.search(both.dst).first()].map(u64::from);
         }
     }
 
@@ -123,7 +124,8 @@ impl StagedLookup for Learn {
 impl FlowLookupNode for Learn {
     #[inline(always)]
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Facts<'g>> {
-        Some(Facts { learn: self, data: self.path.data(interface, guard) })
+        let data = self.path.data(interface, guard);
+        Some(Facts { learn: self, data, settled: SettledEntry::new(interface, data.sequence()) })
     }
 
     /// A source that is where it was, and needs no write, passes.
@@ -142,7 +144,9 @@ impl FlowLookupNode for Learn {
             Known::Other(both, ()) if *both == own() && both.found != [0; 2] => both.found,
             _ => own().find(self.table.macs()),
         };
-        if src == 0 || !self.is_settled(Entry(src), pkt.rx(), facts.data, cx) {
+        let src = Entry(src);
+        let as_ever = facts.settled.is(src) && self.is_young(src, facts.data, cx);
+        if !as_ever && (src.0 == 0 || !self.is_settled(src, pkt.rx(), facts.data, cx)) {
             return Pass::Leave;
         }
         *pkt.scratch::<u64>() = dst;

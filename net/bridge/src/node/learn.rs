@@ -112,9 +112,14 @@ impl Learn {
     /// Whether a frame says nothing new of its sender.
     #[inline(always)]
     pub(crate) fn is_settled(&self, entry: Entry, rx: SwIfIndex, data: &L2Data, cx: &Cx<'_, Self>) -> bool {
-        let stale = entry.sequence() != data.sequence();
-        let older = || entry.minute() != minute(cx.now()) && self.table.age(data.domain()) != 0;
-        entry.interface() == rx && !(entry.is_learned() && (stale || older()))
+        let is_current = || entry.sequence() == data.sequence() && self.is_young(entry, data, cx);
+        entry.interface() == rx && (!entry.is_learned() || is_current())
+    }
+
+    /// Whether a station was heard in this minute, or need not be.
+    #[inline(always)]
+    pub(crate) fn is_young(&self, entry: Entry, data: &L2Data, cx: &Cx<'_, Self>) -> bool {
+        entry.minute() == minute(cx.now()) || self.table.age(data.domain()) == 0
     }
 
     /// A frame that brings news of its sender, unless another frame has just brought the same.

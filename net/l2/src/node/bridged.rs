@@ -77,13 +77,11 @@ impl DirectingNode for BridgedOutput {
     #[inline(always)]
     fn direct(&self, (path, guard): (&Path, Guard<'_>), pkt: &mut Packet<'_>) -> Option<Edge> {
         let data = path.data(pkt.tx(), guard);
-        if !data.is_plain_output() {
-            return None;
-        }
+        let edge = data.plain_output()?;
         if let Some(rewrite) = data.rewrite_out.used() {
             rewrite.apply(pkt)?;
         }
-        Some(Edge(data.out_edge))
+        Some(edge)
     }
 
     fn count(&self, _: SwIfIndex, packets: u64, _: u64, cx: &Cx<'_, Self>) {

@@ -208,7 +208,7 @@ impl Plain for L2Output<false> {
     #[inline(always)]
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<&'g L2Data> {
         Some(self.path.data(interface, guard))
-            .filter(|data| data.is_plain_output() && !data.rewrite_out.is_some())
+            .filter(|data| data.plain_output().is_some() && !data.rewrite_out.is_some())
     }
 
     #[inline(always)]
@@ -236,7 +236,7 @@ impl DirectingNode for L2Output<false> {
     fn facts<'g>(&'g self, interface: SwIfIndex, guard: Guard<'g>) -> Option<Self::Facts<'g>> {
         let peer = SwIfIndex(self.path.data(interface, guard).peer);
         let data = self.path.data(peer, guard);
-        data.is_plain_output().then(|| (data.rewrite_out.used(), Edge(data.out_edge)))
+        data.plain_output().map(|edge| (data.rewrite_out.used(), edge))
     }
 
     #[inline(always)]
