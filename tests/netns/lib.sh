@@ -80,9 +80,11 @@ need() {
   for tool in "$@"; do command -v "$tool" >/dev/null || skip "$tool is not installed"; done
 }
 
-# await SECONDS COMMAND...: repeats the command until it succeeds; fails when the time is over.
+# await SECONDS COMMAND...: repeats the command until it succeeds; fails when the time is over. It is asked whether, not how soon:
+# beside other work everything takes longer, so all have LEAST_AWAIT seconds.
+: "${LEAST_AWAIT:=15}"
 await() {
-  local until=$((SECONDS + $1))
+  local until=$((SECONDS + ($1 > LEAST_AWAIT ? $1 : LEAST_AWAIT)))
   shift
   until "$@" >/dev/null 2>&1; do
     [ "$SECONDS" -lt "$until" ] || return 1
