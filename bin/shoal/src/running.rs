@@ -90,7 +90,9 @@ fn no_module_takes_a_superpath_from_the_others() {
         shoal_superpaths::IP4_NAT44,
         shoal_superpaths::IP_NAT44,
         shoal_superpaths::IP_FEATURES,
+        shoal_superpaths::IP_FEATURES_EI,
         shoal_superpaths::IP4_ONLY,
+        shoal_superpaths::IP4_ONLY_EI,
         shoal_superpaths::XCONNECT,
         shoal_superpaths::BRIDGE,
     ] {

@@ -21,6 +21,8 @@ use crate::sys::{Copying, PacketMemory, XdpMode, XskConfig};
 
 /// How long a queue's former socket may take to leave it: the kernel takes it off later than it is closed.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// The same of a socket that was our own a moment ago: the kernel does take it off, however busy the machine is.
+const PATIENCE_WITH_OWN: Duration = Duration::from_secs(3);
 /// Ethernet and two tags.
 const HEADERS: u32 = 14 + 8;
 
@@ -278,7 +280,7 @@ fn open_one(
     memory: &mut Memory<'_>,
     remarks: &mut Vec<String>,
 ) -> Result<(Rx, Tx), Error> {
-    let until = Instant::now() + PATIENCE;
+    let mut until = Instant::now() + PATIENCE;
     loop {
         let opened = match *memory {
             Memory::Pool(pool, _) => {
@@ -290,6 +292,7 @@ fn open_one(
             (Err(Error::NoSharing(why)), Memory::Pool(_, PacketMemory::Auto)) => {
                 remarks.push(format!("{}: packets of queue {number} are copied: {why}", link.name));
                 *memory = Memory::Own;
+                until = Instant::now() + PATIENCE_WITH_OWN;
             }
             (Err(e), _) if e.errno() == Some(libc::EBUSY) => {
                 if Instant::now() >= until {

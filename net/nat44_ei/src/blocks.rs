@@ -44,7 +44,7 @@ pub struct Blocks {
 }
 
 /// Where a protocol is counted.
-fn place(protocol: u8) -> usize {
+pub fn place(protocol: u8) -> usize {
     match protocol {
         shoal_nat::tuple::TCP => 0,
         shoal_nat::tuple::UDP => 1,

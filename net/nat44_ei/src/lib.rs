@@ -31,6 +31,7 @@ pub mod ha_wire;
 mod lines;
 pub mod node;
 pub mod ports;
+pub mod resting;
 mod running;
 pub mod session_direction;
 mod session_stores;

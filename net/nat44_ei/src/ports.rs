@@ -1,15 +1,18 @@
 //! Addresses and ports that are given out: which, and in what order they are tried.
 
+use shoal_graph::clock::Time;
 use shoal_nat44::pool::PoolAddress;
 use shoal_nat44::ports::FIRST_PORT;
 
 use crate::blocks::{blocks_of_part, firsts};
 use crate::config::{Algorithm, Config, PARTS, PORTS_OF_PART, part_of_host};
-use crate::sessions::{Endpoint, Sessions};
+use crate::sessions::{Endpoint, Sessions, tick};
 
 /// Ports tried of one address at random, and then one after the other.
 const TRIES: u32 = 24;
 const IN_ORDER: u32 = 256;
+/// Parts of an address in which a block is looked for that has rested. Where there is none, one that rests is taken.
+const PARTS_FOR_REST: usize = 4;
 /// Addresses tried. The work of a packet is bounded, however many are taken.
 const ADDRESSES: usize = 4;
 
@@ -29,7 +32,8 @@ pub struct Ports<'a> {
 
 impl Ports<'_> {
     /// A shared address and one of its ports; `None`: all that were tried are taken.
-    pub fn give(&self, sessions: &mut Sessions) -> Option<Endpoint> {
+    pub fn give(&self, sessions: &mut Sessions, now: Time) -> Option<Endpoint> {
+        sessions.resting.turn(tick(now));
         if let Algorithm::Blocks { size, most } = self.config.algorithm {
             return self.of_blocks(sessions, size, most);
         }
@@ -89,14 +93,11 @@ impl Ports<'_> {
         if sessions.blocks.count_of(address) >= blocks_of_part(size) * mine().count() as u32 {
             return None;
         }
-        let mut free = |part: u32| {
-            let of_part: Vec<u16> = firsts(part, size).collect();
-            let start = sessions.random.below(of_part.len() as u32) as usize;
-            let (before, after) = of_part.split_at_checked(start).unwrap_or_default();
-            let mut in_order = after.iter().chain(before).map(|first| (address, *first));
-            in_order.find(|key| sessions.blocks.is_free(*key))
-        };
-        mine().find_map(&mut free)
+        // RFC 6888, REQ-8: another host may have had it a moment ago.
+        mine()
+            .take(PARTS_FOR_REST)
+            .find_map(|part| block_of_part(sessions, address, part, (size, true)))
+            .or_else(|| mine().find_map(|part| block_of_part(sessions, address, part, (size, false))))
     }
 
     fn of_address(&self, sessions: &mut Sessions, address: u32) -> Option<Endpoint> {
@@ -121,7 +122,7 @@ impl Ports<'_> {
         }
     }
 
-    /// One of `count` ports.
+    /// One of `count` ports; one that rests only where those that were tried all do.
     fn try_ports(
         &self,
         sessions: &mut Sessions,
@@ -129,12 +130,19 @@ impl Ports<'_> {
         count: u32,
         port: impl Fn(u32) -> u16,
     ) -> Option<Endpoint> {
+        let mut resting = None;
         for _ in 0..TRIES {
             // RFC 6056: hard to guess.
             let end = (address, port(sessions.random.below(count)));
-            if self.is_free(sessions, end) {
+            // RFC 6888, REQ-8: another host may have had it a moment ago.
+            if sessions.resting.has(end, self.protocol) {
+                resting = Some(end);
+            } else if self.is_free(sessions, end) {
                 return Some(end);
             }
+        }
+        if let Some(end) = resting.filter(|end| self.is_free(sessions, *end)) {
+            return Some(end);
         }
         let start = sessions.random.below(count);
         let next = |nth: u32| (address, port((start + nth) % count.max(1)));
@@ -148,6 +156,21 @@ impl Ports<'_> {
             && self.config.mappings.exact(address, port, self.protocol).is_none()
             && sessions.is_free(end, self.protocol, self.outside_table)
     }
+}
+
+/// A block of a part that no host has, and that has rested if `is_rested`.
+fn block_of_part(
+    sessions: &mut Sessions,
+    address: u32,
+    part: u32,
+    (size, is_rested): (u16, bool),
+) -> Option<(u32, u16)> {
+    let of_part: Vec<u16> = firsts(part, size).collect();
+    let start = sessions.random.below(of_part.len() as u32) as usize;
+    let (before, after) = of_part.split_at_checked(start).unwrap_or_default();
+    let mut in_order = after.iter().chain(before).map(|first| (address, *first));
+    let Sessions { blocks, resting, .. } = sessions;
+    in_order.find(|block| blocks.is_free(*block) && !(is_rested && resting.has_block(*block)))
 }
 
 /// Ports of a MAP-E customer (RFC 7597, 5.1).

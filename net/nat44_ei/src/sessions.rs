@@ -9,6 +9,7 @@ use shoal_nat::tuple::{ICMP, TCP};
 
 use crate::blocks::{BlockEvent, Blocks};
 use crate::config::{Algorithm, AtUserLimit, Config, Timeouts};
+use crate::resting::Resting;
 use crate::session_direction::{Marks, SessionDirection};
 use crate::users::{Host, User, Users};
 
@@ -148,6 +149,8 @@ pub struct Sessions {
     pub events: Vec<SessionNews>,
     /// Blocks of ports that hosts have.
     pub blocks: Blocks,
+    /// Ports and blocks that were a host's a short while ago.
+    pub resting: Resting,
     parcel: Vec<Record>,
 }
 
@@ -175,6 +178,7 @@ impl Sessions {
             random: Random::default(),
             events: Vec::new(),
             blocks: Blocks::default(),
+            resting: Resting::default(),
             parcel: Vec::new(),
         }
     }
@@ -390,8 +394,13 @@ impl Sessions {
         self.users.remove(place, record.session.is_static);
         self.tell(Event::Ends, record);
         let Session { outside, protocol, is_static, .. } = record.session;
-        if !is_static && let Some(block) = self.blocks.release(record.session.host(), outside, protocol) {
-            self.say(SessionNews::Block(block));
+        if !is_static {
+            if self.blocks.size() == 0 {
+                self.resting.put(outside, protocol, latest);
+            } else if let Some(block) = self.blocks.release(record.session.host(), outside, protocol) {
+                self.resting.put_block((block.address, block.first), latest);
+                self.say(SessionNews::Block(block));
+            }
         }
         Some(record)
     }

@@ -56,6 +56,28 @@ fn a_host_has_ports_of_its_own_and_of_no_other() {
 }
 
 #[test]
+fn a_block_rests_before_a_host_has_it_again() {
+    let mut bed = with_blocks(504, 1);
+    bed.nat().set_timeouts(Timeouts { udp: 5, ..Timeouts::default() }).unwrap();
+    let mut had = Vec::new();
+    // Two blocks are in the host's part of an address, two in the next.
+    for round in 0..4 {
+        bed.out(asked(2, 7), UDP, 0).unwrap();
+        let [block] = bed.nat().blocks().unwrap()[..] else { panic!("it has one") };
+        assert!(!had.contains(&block.first), "round {round}: {} of {had:?}", block.first);
+        had.push(block.first);
+        bed.advance(10);
+        assert_eq!(bed.nat().blocks().unwrap(), []);
+    }
+    let part = |first: &u16| (first - 1024) / 1008;
+    assert_eq!(had.iter().map(part).collect::<std::collections::BTreeSet<_>>().len(), 2, "{had:?}");
+    // RFC 6888, REQ-8: 120 s, and no more than twice that.
+    bed.advance(240);
+    bed.out(asked(2, 7), UDP, 0).unwrap();
+    assert_eq!(part(&bed.nat().blocks().unwrap()[0].first), part(&had[0]), "its own part again");
+}
+
+#[test]
 fn all_blocks_of_an_address_are_given_out_and_then_no_more() {
     let mut bed = with_blocks(1008, 1);
     let mut given = 0;

@@ -241,3 +241,25 @@ fn a_packet_that_may_go_no_further_is_answered() {
         assert_eq!(told[42 + 12..42 + 16], [10, 0, 0, 2], "its own packet");
     }
 }
+
+#[test]
+fn a_port_rests_before_another_host_has_it_unless_there_is_no_other() {
+    for protocol in [UDP, TCP, ICMP].repeat(6) {
+        let mut bed = bed();
+        bed.nat().set_algorithm(Algorithm::Range { first: 2000, last: 2001 }).unwrap();
+        let short = Timeouts { udp: 5, tcp_transitory: 5, icmp: 5, ..Timeouts::default() };
+        bed.nat().set_timeouts(short).unwrap();
+        let flags = if protocol == TCP { SYN } else { 0 };
+        let port_of = |bed: &mut Bed, host: u8| {
+            let asked = tuple((&format!("10.0.0.{host}"), 5000), ("192.0.2.2", 5000));
+            read(&bed.out(asked, protocol, flags).unwrap()).sport
+        };
+        let first = port_of(&mut bed, 2);
+        bed.advance(10);
+        assert_eq!(bed.sessions().len(), 0);
+        // RFC 6888, REQ-8.
+        assert_eq!(port_of(&mut bed, 3), 4001 - first);
+        assert_eq!(port_of(&mut bed, 4), first);
+        assert_eq!(bed.sessions().len(), 2);
+    }
+}

@@ -18,7 +18,8 @@
 //! | `ip-feature-nat44-ei-superpath` | the same | the same, with NAT44-EI in the place of NAT44-ED |
 //! | `l2-xconnect-superpath` | cross-connected interfaces, also with tags that are rewritten | no feature |
 //! | `l2-bridge-superpath` | members of bridges, frames between known stations | no feature |
-//! | `ip4-only-superpath`, `ip6-only-superpath` | interfaces without a link header | the same features |
+//! | `ip4-only-superpath`, `ip6-only-superpath` | interfaces without a link header | the same as `ip-feature-superpath` |
+//! | `ip4-only-nat44-ei-superpath` | the same | the same, with NAT44-EI in the place of NAT44-ED |
 //!
 //! Sub-interfaces take them as ports do: `ethernet-vlan-superpath`, in front of a port that has some, sorts its frames by their
 //! tags. It is `net/ethernet`'s.
@@ -146,6 +147,10 @@ pub const IP_FEATURES_EI: Superpath = Superpath {
 pub const IP4_ONLY: Superpath =
     Superpath { name: "ip4-only-superpath", medium: Medium::Ip, serves: &[IfFlags::IP4], cost: 30 };
 
+/// The same with features, NAT44-EI among them.
+pub const IP4_ONLY_EI: Superpath =
+    Superpath { name: "ip4-only-nat44-ei-superpath", medium: Medium::Ip, serves: &[IfFlags::IP4], cost: 31 };
+
 /// IPv6 on interfaces without a link header.
 pub const IP6_ONLY: Superpath =
     Superpath { name: "ip6-only-superpath", medium: Medium::Ip, serves: &[IfFlags::IP6], cost: 30 };
@@ -228,6 +233,11 @@ fn start(control: &Rc<Control>) -> Result<(), InitError> {
     }
     if let Some(ip4) = parts.ip4_with_features(parts.ed())? {
         offer(IP4_ONLY, interfaces.add_superpath(IP4_ONLY, Line(ip4)));
+    }
+    if let Some(nat) = parts.ei()
+        && let Some(ip4) = parts.ip4_with_features(Some(nat))?
+    {
+        offer(IP4_ONLY_EI, interfaces.add_superpath(IP4_ONLY_EI, Line(ip4)));
     }
     if let Some(ip6) = parts.ip6_with_features()? {
         offer(IP6_ONLY, interfaces.add_superpath(IP6_ONLY, Line(ip6)));

@@ -11,6 +11,7 @@ use shoal_module::Module;
 use shoal_nat44_ed::sessions::Record;
 use shoal_nat44_ed::{Enable, Nat44, Purpose, Side};
 use shoal_neighbor::table::{FibEntry, Origin};
+use shoal_pg::CreateInterface;
 use shoal_superpaths::{IP_FEATURES, IP4_NAT44};
 use shoal_testkit::{InjectedPacket, PacketBuilder, Port, Rng, Router, STACK, Twin, Twins};
 use shoal_urpf::{Direction, Mode, Setting, Urpf};
@@ -49,13 +50,16 @@ fn world(superpath: bool) -> Twin {
 /// A kind of NAT.
 pub(crate) struct NatKind {
     pub(crate) module: &'static Module,
+    /// Whether ports have a link header.
+    pub(crate) ports: shoal_pg::Mode,
     /// Has it translate.
     pub(crate) set: fn(&Router, &[Port]),
     /// Makes a random packet.
     pub(crate) given: fn(&mut Rng, &Port, usize) -> InjectedPacket,
 }
 
-const ED: &NatKind = &NatKind { module: &shoal_nat44_ed::MODULE, set: translate, given };
+const ED: &NatKind =
+    &NatKind { module: &shoal_nat44_ed::MODULE, ports: shoal_pg::Mode::Ethernet, set: translate, given };
 
 fn translate(router: &Router, ports: &[Port]) {
     let nat = router.get::<Nat44>();
@@ -75,10 +79,14 @@ pub(crate) fn make(superpath: bool, checked: bool, nat: &NatKind) -> Twin {
     modules.extend([&shoal_syslog::MODULE, &shoal_ipfix::MODULE, nat.module]);
     let mut router = Router::new(&modules);
     router.get::<Icmp>().set_rate(Rate { per_second: 0, burst: 1 }).unwrap();
-    let ports: Vec<Port> = (0..PORTS).map(|n| router.pg(n as u32)).collect();
+    let create = |n: usize| CreateInterface { id: n as u32, mode: nat.ports, ..CreateInterface::default() };
+    let ports: Vec<Port> = (0..PORTS).map(|n| router.pg_with(&create(n))).collect();
     for (n, port) in ports.iter().enumerate() {
         let ip4 = router.get::<Ip4>();
         ip4.add_address(port.index(), format!("{}/24", address(n, 1)).parse().unwrap()).unwrap();
+        if nat.ports != shoal_pg::Mode::Ethernet {
+            continue;
+        }
         let neighbours = router.get::<shoal_arp::Neighbours>();
         for host in 2..5 {
             let key = (port.index(), address(n, host));

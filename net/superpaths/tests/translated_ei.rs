@@ -6,7 +6,8 @@ use std::net::Ipv4Addr;
 use shoal_nat44::mapping::External;
 use shoal_nat44_ei::sessions::Record;
 use shoal_nat44_ei::{Enable, Nat44Ei, Side, Spec};
-use shoal_superpaths::{IP_FEATURES_EI, IP4_NAT44_EI};
+use shoal_pg::Mode;
+use shoal_superpaths::{IP_FEATURES_EI, IP4_NAT44_EI, IP4_ONLY_EI};
 use shoal_testkit::{InjectedPacket, PacketBuilder, Port, Rng, Router, Twin, Twins};
 
 use crate::translated::{
@@ -15,17 +16,38 @@ use crate::translated::{
 
 const TWINS: Twins = Twins { make: world, packet: given, flow };
 
-const EI: &NatKind = &NatKind { module: &shoal_nat44_ei::MODULE, set: map_ports, given };
+/// Bytes of an Ethernet header.
+const LINK_HEADER: usize = 14;
+
+const EI: &NatKind = &NatKind { set: map_ports, ..*DYNAMIC };
 
 /// Without mappings.
-const DYNAMIC: &NatKind = &NatKind { module: &shoal_nat44_ei::MODULE, set: translate, given };
+const DYNAMIC: &NatKind =
+    &NatKind { module: &shoal_nat44_ei::MODULE, ports: Mode::Ethernet, set: translate, given };
+
+/// On ports without a link header.
+const WITHOUT_LINK_HEADER: &NatKind = &NatKind { ports: Mode::Ip4, given: given_without_link_header, ..*EI };
 
 fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
     given_with(rng, port, rx, true)
 }
 
+fn given_without_link_header(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
+    let InjectedPacket { mut bytes, .. } = given(rng, port, rx);
+    bytes.drain(..LINK_HEADER);
+    InjectedPacket::from(bytes)
+}
+
+fn flow_without_link_header(packet: &mut [u8]) -> Vec<u8> {
+    flow(&mut [&[0; LINK_HEADER], &*packet].concat())
+}
+
 fn world(superpath: bool) -> Twin {
     make(superpath, false, EI)
+}
+
+fn world_without_link_header(superpath: bool) -> Twin {
+    make(superpath, false, WITHOUT_LINK_HEADER)
 }
 
 /// Hosts' sources are checked, too: NAT is not the only feature.
@@ -77,6 +99,13 @@ fn random_packets_are_translated_on_a_superpath_as_from_node_to_node() {
 #[test]
 fn random_packets_are_translated_on_a_superpath_with_other_features_as_from_node_to_node() {
     translates_as_from_node_to_node(&Twins { make: checked_world, ..TWINS }, IP_FEATURES_EI.name);
+}
+
+#[test]
+fn random_packets_without_a_link_header_are_translated_on_a_superpath_as_from_node_to_node() {
+    let (make, packet, flow) =
+        (world_without_link_header, given_without_link_header, flow_without_link_header);
+    translates_as_from_node_to_node(&Twins { make, packet, flow }, IP4_ONLY_EI.name);
 }
 
 fn translates_as_from_node_to_node(twins: &Twins, superpath: &str) {

@@ -36,7 +36,7 @@ impl Asked<'_> {
         sessions.make_room((src, self.table), config)?;
         let outside = match mapping {
             Some(mapping) => (mapping.external.0, mapping.external_port(sport)),
-            None => ports.give(sessions).ok_or(Error::OutOfPorts)?,
+            None => ports.give(sessions, self.now).ok_or(Error::OutOfPorts)?,
         };
         let session = Session {
             inside: (src, sport),
