@@ -25,9 +25,9 @@ await 5 listens "$B" 5201 || fail "iperf3 does not listen at host b"
 in_a iperf3 -c 10.0.2.2 -P 4 -b 5M -t 12 -J >"$work/iperf.json" 2>&1 &
 iperf=$!
 # Without a processor of its own it takes longer than the ten seconds.
-PATIENCE=100 in_a ping -q -i 0.001 -c 10000 -W 3 10.0.2.2 >"$work/ping" 2>&1 &
+PATIENCE=100 in_a "$patient_ping" -q -i 0.001 -c 10000 10.0.2.2 >"$work/ping" 2>&1 &
 ping4=$!
-PATIENCE=100 in_b ping -6 -q -i 0.001 -c 10000 -W 3 2001:db8:1::2 >"$work/ping6" 2>&1 &
+PATIENCE=100 in_b "$patient_ping" -6 -q -i 0.001 -c 10000 2001:db8:1::2 >"$work/ping6" 2>&1 &
 ping6=$!
 changes=0
 imbalance=

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sends echo requests and waits for each answer, however late: what was lost is lost then, and not late.
 
-    patient_ping.py [-6] [-q] -c COUNT -i SECONDS [-s BYTES] [-W SECONDS] [-I ADDRESS] DESTINATION
+    patient_ping.py [-6] [-q] -c COUNT -i SECONDS [-s BYTES] [-M do] [-W SECONDS] [-I ADDRESS] DESTINATION
 
 The options are those of ping, which waits only twice as long as its slowest answer took, once it has sent its last request: -W counts if
 there was no answer at all. On a machine with other work the last answers may take longer. The summary is like ping's; the exit code is 0
@@ -31,6 +31,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("-c", dest="count", type=int, required=True)
     parser.add_argument("-i", dest="interval", type=float, required=True)
     parser.add_argument("-s", dest="size", type=int, default=56)
+    parser.add_argument("-M", dest="discovery", choices=["do"])
     parser.add_argument("-W", dest="patience", type=float, default=10)
     parser.add_argument("-I", dest="source")
     parser.add_argument("destination")
@@ -43,6 +44,9 @@ def main() -> int:
     family = socket.AF_INET6 if six else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_ICMPV6 if six else socket.IPPROTO_ICMP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+    if given.discovery:
+        # IPV6_MTU_DISCOVER or IP_MTU_DISCOVER, DO: a request that is too long is an error here, and no router may cut it.
+        sock.setsockopt(*((socket.IPPROTO_IPV6, 23) if six else (socket.IPPROTO_IP, 10)), 2)
     if given.source:
         sock.bind((given.source, 0))
     sock.connect((given.destination, 0))

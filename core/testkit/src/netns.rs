@@ -14,7 +14,7 @@ mod crossing;
 mod traffic;
 
 pub use crossing::{Crossing, Inside};
-pub use traffic::{pings, pings_meanwhile, tcp};
+pub use traffic::{pings, pings_meanwhile, pings_with, tcp};
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 

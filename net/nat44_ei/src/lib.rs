@@ -12,11 +12,12 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | what is kept of a session | [`way`], [`sessions`] |
+//! | what is kept of a session | [`session_direction`], [`sessions`] |
 //! | which sessions a host has, and which is its oldest | [`users`] |
 //! | which worker has it | [`config`] |
 //! | which block of ports a host has | [`blocks`] |
 //! | what becomes of a packet without one | [`node::slow`], [`ports`] |
+//! | which ports rest before another host has them | [`resting`] |
 //! | how another router learns of it | [`ha_wire`], [`Nat44Ei::set_failover`] |
 //! | who writes what packets read | [`Nat44Ei`] |
 #![forbid(unsafe_code)]

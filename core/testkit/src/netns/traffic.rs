@@ -11,21 +11,28 @@ use super::Namespace;
 /// Longest wait of one end for the other.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Sends echo requests and waits for each answer: on a busy machine one comes late, which `ping` counts as lost at its end.
+const PATIENT_PING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/netns/patient_ping.py");
+
 /// Whether so many pings, 10 ms apart, are all answered.
 pub fn pings(from: &Namespace, count: u32, to: &str) -> bool {
-    // On a busy machine an answer comes late, which is not lost. A few pings are those that a test sends until one gets through.
+    // A few are those that a test sends until one gets through.
     let wait = if count > 3 { "10" } else { "1" };
-    let count = count.to_string();
-    let answer = from.run(&["ping", "-q", "-i", "0.01", "-W", wait, "-c", &count, to]);
+    pings_with(from, &["-i", "0.01", "-W", wait, "-c", &count.to_string(), to])
+}
+
+/// Whether pings with these options, those of `patient_ping.py`, are all answered.
+pub fn pings_with(from: &Namespace, options: &[&str]) -> bool {
+    let answer = from.run(&[&["python3", PATIENT_PING, "-q"], options].concat());
     println!("{}", answer.as_ref().unwrap_or_else(|e| e));
     answer.is_ok_and(|text| text.contains(" 0% packet loss"))
 }
 
-/// Pings 1 ms apart while other things happen; what `ping` says in the end.
+/// Pings 1 ms apart while other things happen; what `patient_ping.py` says in the end, as `ping` does.
 pub fn pings_meanwhile(from: &Namespace, count: u32, to: &str) -> JoinHandle<String> {
     let (ns, count, to) = (from.name().to_owned(), count.to_string(), to.to_owned());
     std::thread::spawn(move || {
-        let ping = ["netns", "exec", &ns, "ping", "-q", "-i", "0.001", "-c", &count, &to];
+        let ping = ["netns", "exec", &ns, "python3", PATIENT_PING, "-q", "-i", "0.001", "-c", &count, &to];
         let out = Command::new("ip").args(ping).output().unwrap();
         String::from_utf8_lossy(&out.stdout).into_owned()
     })
