@@ -56,7 +56,7 @@ reaches() { in_a ping -c 1 -W 1 10.0.2.2 && in_a ping -6 -c 1 -W 1 2001:db8:2::2
 # all WORDS...: ping without any loss.
 all() {
   local out
-  out=$(in_a ping -q "$@")
+  out=$(in_a "$patient_ping" -q "$@")
   grep -q ' 0% packet loss' <<<"$out" || fail "ping $*: $out"
 }
 set_up east 1
