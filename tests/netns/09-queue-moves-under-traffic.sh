@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Receive queues move between two workers while packets flow: none is lost.
 . "$(dirname "$0")/lib.sh"
-need ping
+need ping python3
 [ "$(nproc)" -ge 2 ] || skip "needs two cores"
 begin cpu { workers 2 }
 PATIENCE=120 in_a "$patient_ping" -q -i 0.001 -c 5000 10.0.2.2 >"$work/ping" 2>&1 &

@@ -90,12 +90,17 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
+    #[inline(always)]
+    fn of(&self, key: Key) -> Search {
+        Search { key, first: self.layout.first(self.macs.hash(key)) }
+    }
+
     /// Begins to look for a station.
     #[inline(always)]
     pub(crate) fn search(&self, key: Key) -> Search {
-        let first = self.layout.first(self.macs.hash(key));
-        self.macs.0.buckets.prefetch(first as usize);
-        Search { key, first }
+        let search = self.of(key);
+        self.macs.0.buckets.prefetch(search.first as usize);
+        search
     }
 }
 
@@ -165,7 +170,7 @@ impl MacTable {
     /// The place of a station.
     #[inline(always)]
     pub(crate) fn place_of(&self, key: Key) -> Search {
-        Search { key, first: self.0.growth.layout().first(self.hash(key)) }
+        self.places().of(key)
     }
 
     #[inline(always)]
@@ -286,8 +291,8 @@ impl MacTable {
     ///
     /// # Errors
     /// It is there, there is no room, or another thread enters one that begins in the same bucket.
-    pub fn enter(&self, search: &Search, entry: Entry) -> Result<(), Refused> {
-        let entered = self.enter_as_it_is(search.key, entry);
+    pub fn enter(&self, key: Key, entry: Entry) -> Result<(), Refused> {
+        let entered = self.enter_as_it_is(key, entry);
         match entered {
             Ok(()) => {
                 self.0.growth.came();
@@ -296,7 +301,7 @@ impl MacTable {
             }
             // It is time to grow if no thread could for a while.
             Err(Refused::Full) if self.grow() => {
-                self.enter_as_it_is(search.key, entry).inspect(|()| self.0.growth.came())
+                self.enter_as_it_is(key, entry).inspect(|()| self.0.growth.came())
             }
             Err(why) => Err(why),
         }

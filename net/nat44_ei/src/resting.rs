@@ -29,10 +29,6 @@ struct Generation {
 }
 
 impl Generation {
-    fn is_empty(&self) -> bool {
-        self.ports.is_empty() && self.blocks.is_empty()
-    }
-
     fn at(&self, key: (u32, usize)) -> Result<usize, usize> {
         self.ports.binary_search_by_key(&key, |(key, _)| *key)
     }
@@ -91,7 +87,7 @@ impl Resting {
 
     /// Whether a port rests.
     pub fn has(&self, end: Endpoint, protocol: u8) -> bool {
-        [&self.young, &self.old].into_iter().any(|those| !those.is_empty() && those.has(end, place(protocol)))
+        [&self.young, &self.old].into_iter().any(|those| those.has(end, place(protocol)))
     }
 
     /// Whether a block rests.

@@ -9,15 +9,13 @@ use shoal_nat44_ei::{Enable, Nat44Ei, Side, Spec};
 use shoal_pg::Mode;
 use shoal_superpaths::{IP_FEATURES_EI, IP4_NAT44_EI, IP4_ONLY_EI};
 use shoal_testkit::{InjectedPacket, PacketBuilder, Port, Rng, Router, Twin, Twins};
+use shoal_wire::EthernetHeader;
 
 use crate::translated::{
     FIRST, NatKind, SHARED, WORLD, address, both, flow, given_with, make, station, translated,
 };
 
 const TWINS: Twins = Twins { make: world, packet: given, flow };
-
-/// Bytes of an Ethernet header.
-const LINK_HEADER: usize = 14;
 
 const EI: &NatKind = &NatKind { set: map_ports, ..*DYNAMIC };
 
@@ -34,12 +32,12 @@ fn given(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
 
 fn given_without_link_header(rng: &mut Rng, port: &Port, rx: usize) -> InjectedPacket {
     let InjectedPacket { mut bytes, .. } = given(rng, port, rx);
-    bytes.drain(..LINK_HEADER);
+    bytes.drain(..EthernetHeader::LEN);
     InjectedPacket::from(bytes)
 }
 
 fn flow_without_link_header(packet: &mut [u8]) -> Vec<u8> {
-    flow(&mut [&[0; LINK_HEADER], &*packet].concat())
+    flow(&mut [&[0; EthernetHeader::LEN], &*packet].concat())
 }
 
 fn world(superpath: bool) -> Twin {

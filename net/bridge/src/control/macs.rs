@@ -77,7 +77,7 @@ impl Bridges {
         // A packet may teach the station at this moment.
         for _ in 0..1_000 {
             self.take_out(key);
-            match macs.enter(&macs.search(key), entry) {
+            match macs.enter(key, entry) {
                 Ok(()) => return Ok(()),
                 Err(Refused::Full) => return Err(BridgeError::NoRoom(key.mac())),
                 Err(Refused::Busy | Refused::Known) => std::thread::yield_now(),

@@ -197,7 +197,7 @@ impl Learn {
             return cx.count(Error::Limit, 1);
         }
         let news = if self.table.tells_news() { Entry::LEARN_EVENT } else { 0 };
-        let entered = self.table.macs().enter(search, Self::entry(rx, news, data, cx));
+        let entered = self.table.macs().enter(search.key, Self::entry(rx, news, data, cx));
         if let Err(why) = entered {
             self.table.unlearned(data.domain());
             if why == Refused::Full {
