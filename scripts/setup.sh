@@ -11,7 +11,7 @@ build=(gcc libc6-dev make pkg-config curl ca-certificates libpcap-dev)
 demo=("${build[@]}" iproute2 iputils-ping traceroute iperf3 procps)
 # More of what hosts do, and Python for vpp_papi.
 test=("${demo[@]}" git binutils iputils-arping tcpdump ethtool python3 python3-venv nftables iptables conntrack
-      frr bird2 dnsmasq-base isc-dhcp-client kea-dhcp6-server keepalived)
+      frr bird2 dnsmasq-base isc-dhcp-client kea-dhcp6-server keepalived smcroute)
 # VPP's own tests: they read captures and patch the Scapy that they use.
 suite=("${test[@]}" tshark patch)
 # Callgrind counts instructions.

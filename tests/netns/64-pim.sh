@@ -23,42 +23,13 @@ start_pimd() {
 start_pimd "$L" frr-l e0 e1
 start_pimd "$A" frr-a eth0
 
-# group.py send GROUP SECONDS | receive GROUP SECONDS: 100 numbered packets a second; which arrived.
-cat >"$work/group.py" <<'PYTHON'
-import socket, struct, sys, time
-word, group, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-end = time.monotonic() + seconds
-if word == "send":
-    s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 8)
-    s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("10.0.1.2"))
-    n = 0
-    while time.monotonic() < end:
-        s.sendto(struct.pack("!I", n), (group, 5000))
-        n += 1
-        time.sleep(0.01)
-    print(n)
-else:
-    s.bind((group, 5000))
-    s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + socket.inet_aton("10.0.2.2"))
-    s.settimeout(0.5)
-    seen = []
-    while time.monotonic() < end:
-        try:
-            seen.append(struct.unpack("!I", s.recv(100))[0])
-        except TimeoutError:
-            pass
-    again = len(seen) - len(set(seen))
-    holes = max(seen) - min(seen) + 1 - len(set(seen)) if seen else -1
-    print(len(seen), min(seen, default=-1), holes, again)
-PYTHON
 neighbour() { says '10\.0\.1\.2 ' vty frr-l 'show ip pim neighbor'; }
 await 30 neighbour || fail "no PIM neighbour: $(vty frr-l 'show ip pim neighbor'); $(ctl show errors)"
-PATIENCE=60 in_b python3 "$work/group.py" receive 239.1.1.1 14 >"$work/seen" &
+PATIENCE=60 in_b "$group" receive 239.1.1.1 14 >"$work/seen" &
 receiver=$!
 member() { says '239\.1\.1\.1' vty frr-l 'show ip igmp groups'; }
 await 10 member || fail "the receiver's report is not heard: $(vty frr-l 'show ip igmp groups'); $(ctl show errors)"
-sent=$(PATIENCE=30 in_a python3 "$work/group.py" send 239.1.1.1 8)
+sent=$(PATIENCE=30 in_a "$group" send 239.1.1.1 8)
 says '10.0.1.2, 239.1.1.1' ctl show ip mfib || fail "no entry: $(ctl show ip mfib); $(vty frr-l 'show ip mroute'); $(ip -n "$L" mroute)"
 says 'plugin-low' ctl show ip mfib || fail "not by Linux: $(ctl show ip mfib)"
 says 'multicast routes: [1-9][0-9]* ([1-9]' ctl show lcp netlink || fail "show lcp netlink: $(ctl show lcp netlink)"
@@ -73,7 +44,7 @@ given=$(ctl show errors | awk '/linux-cp-ip4-mcast .*given to the host/ { print 
 left() { ! says '239\.1\.1\.1' vty frr-l 'show ip igmp groups'; }
 await 30 left || fail "the receiver has left: $(vty frr-l 'show ip igmp groups')"
 before=$(counter host-vb 'tx packets')
-in_a python3 "$work/group.py" send 239.1.1.1 1 >/dev/null
+in_a "$group" send 239.1.1.1 1 >/dev/null
 [ $(($(counter host-vb 'tx packets') - before)) -lt 50 ] || fail "packets leave without a receiver: $(ctl show ip mfib)"
 alive
 await 10 no_buffers_used || fail "$(buffers_used) buffers are still in use"

@@ -109,6 +109,8 @@ pings_answered() { awk '/ packets transmitted/ { seen = 1; lost = $1 - $4 } END 
 
 # Instead of ping where every request is to be answered: ping itself counts answers as lost that are late at its end.
 patient_ping=$root/tests/netns/patient_ping.py
+# Packets to a multicast group, and a host that wants them.
+group=$root/tests/netns/group.py
 
 # A command in a namespace; one that hangs is ended, so that its test can say which it was.
 in_ns() { timeout "${PATIENCE:-30}" ip netns exec "$@"; }
