@@ -74,10 +74,10 @@ downs() { cat "$work/shoal.log" "$work/far.log" | grep -c 'bfd: .* is [Dd]own'; 
 phase() {
   local before after begun=$SECONDS
   before=$(downs)
-  "${@:2}" >/dev/null 2>&1
+  "${@:2}" >"$work/answer" 2>&1 || fail "$1: $(head -c 400 "$work/answer")"
   sleep 1
   after=$(downs)
-  printf '%-34s %3d s, %d sessions went down, %d are up\n' "$1" $((SECONDS - begun)) $((after - before)) "$(up)"
+  printf '%-38s %3d s, %d sessions went down, %d are up\n' "$1" $((SECONDS - begun)) $((after - before)) "$(up)"
   await 60 all_up
 }
 # Threads that wait for interrupts take what their work takes, and no more.
@@ -92,6 +92,7 @@ all_busy | paste "$work/used" - | awk -v what="$SESSIONS sessions at $INTERVAL u
   END { print "" }'
 expect "mode" mode adaptive
 phase "$ROUTES4 routes" ctl exec "$work/routes.cli"
+echo "$(ctl show ip fib summary | awk '/^ *[0-9]/ { all += $2 } END { print all }') prefixes are in the table"
 phase 'show ip fib' ctl show ip fib
 phase 'show running-config' ctl show running-config
 ten_times() { for _ in $(seq 10); do "$@" || return; done; }

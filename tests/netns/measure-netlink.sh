@@ -1,17 +1,26 @@
 #!/usr/bin/env bash
 # How fast the router follows routes of Linux: the kernel gets a table in a namespace of images as fast as it takes it, gets another next hop for
-# all of it, and loses it. Prints, of each phase, how long the kernel needed, how much later the router had all, the processor time of the router's main
+# all of it, loses it, and gets it again, for which the router has the memory by then. Prints, of each phase, how long the kernel needed, how much later the router had all, the processor time of the router's main
 # thread for each route, and what happened meanwhile: how late a client of the binary API was answered at worst, for how much of that
 # the router was ready to run and had no processor, how many packets between two hosts were lost, and how often announcements were lost
 # (`listings: lost`). The client goes before all others that want a processor, or it would measure how long it waits for one itself.
 #
 #   scripts/in-namespace.sh tests/netns/measure-netlink.sh
 #   ROUTES=1000000 WORKERS=1 scripts/in-namespace.sh tests/netns/measure-netlink.sh
+#   APART=1 scripts/in-namespace.sh tests/netns/measure-netlink.sh
 #
+# With APART the program that gives routes, for which the kernel works, has the first processor, and the router, the client and the hosts
+# have the others: what the client waits for is the router then, and not the kernel, which enlarges its own table without giving way.
 # ROUTES is 14 million at most. The client needs vpp_papi (scripts/papi.sh makes target/papi). Nothing is judged.
-: "${ROUTES:=1000000}" "${WORKERS:=0}" "${CTL_TIMEOUT:=300}"
+: "${ROUTES:=1000000}" "${WORKERS:=0}" "${CTL_TIMEOUT:=300}" "${APART:=}"
 . "$(dirname "$0")/lib.sh"
-need python3 ping chrt
+need python3 ping chrt taskset
+giver=()
+if [ -n "$APART" ]; then
+  [ "$(nproc)" -gt 1 ] || skip "there is one processor"
+  taskset -p -c "1-$(($(nproc --all) - 1))" $$ >/dev/null || skip "processors cannot be chosen"
+  giver=(taskset -c 0)
+fi
 begin
 for _ in $(seq "$WORKERS"); do expect "worker" ctl create worker; done
 beside
@@ -90,7 +99,7 @@ now() { date +%s%N; }
 lost() { ctl show lcp netlink | sed -n 's/.*listings:.* lost \([0-9]*\).*/\1/p'; }
 phase() {
   local name=$1 want=$2 begun cpu kernel lost_before said
-  coproc GIVE { ip netns exec "$L" python3 "$work/give.py" "$name" "$ROUTES" "$work/some"; }
+  coproc GIVE { ip netns exec "$L" "${giver[@]}" python3 "$work/give.py" "$name" "$ROUTES" "$work/some"; }
   read -r said <&"${GIVE[0]}" || fail "no routes can be given to the kernel"
   lost_before=$(lost)
   PATIENCE=100000 in_a ping -i 0.002 10.0.2.2 >"$work/ping" 2>&1 &
@@ -118,4 +127,5 @@ echo "at rest: API at worst $(worst)"
 phase add "$ROUTES"
 phase replace "$ROUTES"
 phase del 0
+phase add "$ROUTES"
 pass
