@@ -2,7 +2,7 @@
 #![allow(missing_docs, reason = "of fields whose names say it all; each message has its line")]
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
 use shoal_interface::SwIfIndex;
@@ -59,6 +59,7 @@ impl From<MapError> for Retval {
             | MapError::Taken(_) => Retval::UNSPECIFIED,
             MapError::OtherKind(_) => Retval::VALUE_EXIST,
             MapError::Interface(error) => error.into(),
+            MapError::Fib(error) => shoal_fib::api::retval(&error),
             MapError::Reassembly(_) => Retval::INVALID_SW_IF_INDEX,
         }
     }
@@ -354,15 +355,9 @@ pub struct MapParamAddDelPreResolve {
 
 impl Request for MapParamAddDelPreResolve {
     fn handle(self, call: &Call) -> Result<(), Retval> {
-        map(call)?.set(|settings| {
-            if !self.ip4_nh_address.is_unspecified() {
-                settings.ip4_next_hop = self.is_add.then_some(self.ip4_nh_address);
-            }
-            if !self.ip6_nh_address.is_unspecified() {
-                settings.ip6_next_hop = self.is_add.then_some(self.ip6_nh_address);
-            }
-        });
-        Ok(())
+        let both: [IpAddr; 2] = [self.ip4_nh_address.into(), self.ip6_nh_address.into()];
+        let hops: Vec<IpAddr> = both.into_iter().filter(|hop| !hop.is_unspecified()).collect();
+        Ok(map(call)?.set_next_hops(&hops, self.is_add)?)
     }
 }
 
@@ -440,15 +435,16 @@ pub struct MapParamGetReply {
 
 impl Request for MapParamGet {
     fn handle(self, call: &Call) -> Result<MapParamGetReply, Retval> {
-        let settings = map(call)?.settings();
+        let map = map(call)?;
+        let (settings, hops) = (map.settings(), map.next_hops());
         Ok(MapParamGetReply {
             retval: 0,
             frag_inner: settings.frag_inner.into(),
             frag_ignore_df: settings.frag_ignore_df.into(),
             icmp_ip4_err_relay_src: settings.icmp_source.unwrap_or(Ipv4Addr::UNSPECIFIED),
             icmp6_enable_unreachable: settings.icmp6_unreachables,
-            ip4_nh_address: settings.ip4_next_hop.unwrap_or(Ipv4Addr::UNSPECIFIED),
-            ip6_nh_address: settings.ip6_next_hop.unwrap_or(Ipv6Addr::UNSPECIFIED),
+            ip4_nh_address: hops.ip4.map_or(Ipv4Addr::UNSPECIFIED, |hop| hop.address),
+            ip6_nh_address: hops.ip6.map_or(Ipv6Addr::UNSPECIFIED, |hop| hop.address),
             ip4_lifetime_ms: 0,
             ip4_pool_size: 0,
             ip4_buffers: 0,

@@ -1,6 +1,7 @@
 //! Commands: `map ...`, `show map ...`.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
 use shoal_interface::InterfaceArg;
@@ -63,7 +64,7 @@ pub static COMMANDS: &[Command] = &[
         pre_resolve,
     )
     .examples(&["map params pre-resolve ip4-nh 192.0.2.9"])
-    .doc("While the next hop is not known, packets go where the forwarding table says."),
+    .doc("The next hop is looked up in table 0, as that of a route is, whatever the packets' destinations are."),
     Command::new("map params tcp-mss <mss:u16>", "Limit the segments of TCP connections", tcp_mss)
         .examples(&["map params tcp-mss 1400"])
         .doc("0: no limit."),
@@ -154,14 +155,9 @@ fn security(control: &Control, args: &Args) -> Result<Output, CliError> {
 
 fn pre_resolve(control: &Control, args: &Args) -> Result<Output, CliError> {
     let (ip4, ip6, del) = (args.opt("ip4-nh")?, args.opt("ip6-nh")?, args.has("del"));
-    control.get::<Map>()?.set(|settings| {
-        if ip4.is_some() {
-            settings.ip4_next_hop = ip4.filter(|_| !del);
-        }
-        if ip6.is_some() {
-            settings.ip6_next_hop = ip6.filter(|_| !del);
-        }
-    });
+    let ip4 = ip4.map(|hop: Ipv4Addr| hop.into());
+    let hops: Vec<IpAddr> = ip4.into_iter().chain(ip6.map(|hop: Ipv6Addr| hop.into())).collect();
+    control.get::<Map>()?.set_next_hops(&hops, !del)?;
     Ok(Output::none())
 }
 
@@ -211,8 +207,7 @@ fn row(shown: &Shown, counters: bool) -> Row {
     let Parameters { ip4, ip6, ip6_src, ea_bits, psid_offset, psid_length, mtu, tag } =
         &shown.domain.parameters;
     let [rx, tx] = shown.counts;
-    let rule =
-        |(psid, address): (&u16, &std::net::Ipv6Addr)| Rule { psid: *psid, ip6_dst: address.to_string() };
+    let rule = |(psid, address): (&u16, &Ipv6Addr)| Rule { psid: *psid, ip6_dst: address.to_string() };
     Row {
         index: shown.index,
         tag: tag.clone(),
@@ -271,8 +266,8 @@ impl fmt::Display for View {
 struct Stats {
     domains: usize,
     rules: usize,
-    ip6_next_hop: Option<std::net::Ipv6Addr>,
-    ip4_next_hop: Option<std::net::Ipv4Addr>,
+    ip6_next_hop: Option<Ipv6Addr>,
+    ip4_next_hop: Option<Ipv4Addr>,
     traffic_class: String,
     tcp_mss: u16,
     security_check: bool,
@@ -287,15 +282,15 @@ struct Stats {
 
 fn show_stats(control: &Control, _: &Args) -> Result<Output, CliError> {
     let map = control.get::<Map>()?;
-    let (all, settings) = (map.all(), map.settings());
+    let (all, settings, hops) = (map.all(), map.settings(), map.next_hops());
     let sum = |way: usize| {
         all.iter().filter_map(|shown| shown.counts.get(way)).fold((0, 0), |(p, b), (np, nb)| (p + np, b + nb))
     };
     Ok(Output::view(Stats {
         domains: all.len(),
         rules: all.iter().map(|shown| shown.rules.len()).sum(),
-        ip6_next_hop: settings.ip6_next_hop,
-        ip4_next_hop: settings.ip4_next_hop,
+        ip6_next_hop: hops.ip6.map(|hop| hop.address),
+        ip4_next_hop: hops.ip4.map(|hop| hop.address),
         traffic_class: if settings.tc_copy { "copy".into() } else { format!("{:x}", settings.tc_class) },
         tcp_mss: settings.tcp_mss,
         security_check: settings.security_check,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use shoal_nat::Shards;
 
 use crate::domain::Domain;
+use crate::next_hops::NextHops;
 
 /// Parameters of all domains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,10 +28,6 @@ pub struct Settings {
     pub tc_copy: bool,
     /// The class of packets otherwise.
     pub tc_class: u8,
-    /// Where IPv4 packets go that leave MAP, if not where the forwarding table says.
-    pub ip4_next_hop: Option<Ipv4Addr>,
-    /// The same for IPv6 packets.
-    pub ip6_next_hop: Option<Ipv6Addr>,
     /// The largest segment that TCP may ask for; 0: any.
     pub tcp_mss: u16,
 }
@@ -47,8 +44,6 @@ impl Default for Settings {
             tc_copy: true,
             tc_class: 0,
             tcp_mss: 0,
-            ip4_next_hop: None,
-            ip6_next_hop: None,
         }
     }
 }
@@ -61,6 +56,8 @@ pub type Numbered = (u32, Arc<Domain>);
 pub struct Config {
     /// Parameters.
     pub settings: Settings,
+    /// Next hops that are set.
+    pub next_hops: NextHops,
     /// Domains by their IPv4 prefix: the first one with it has its packets.
     ip4: Shards<(u8, u32), Vec<Numbered>>,
     ip4_lengths: Lengths,

@@ -2,12 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_adj::Adjacencies;
-use shoal_fib::FibTables;
+use shoal_fib::{Fib, FibError, FibTables};
 use shoal_graph::{FeatureSpec, PacketNode};
 use shoal_interface::{Event, InterfaceError, Interfaces, SwIfIndex};
 use shoal_ip6::node::frag::Ip6Frag;
@@ -16,6 +16,7 @@ use shoal_reassembly::{Reassembly, ReassemblyError, Side, Version};
 
 use crate::config::{Config, Settings};
 use crate::domain::{Domain, InvalidDomain, Parameters};
+use crate::next_hops::{HeldNextHops, NextHops};
 use crate::node::fragment::Fragment;
 use crate::node::fragment6::Fragment6;
 use crate::node::ip4_map::Ip4Map;
@@ -58,6 +59,9 @@ pub enum MapError {
     /// The interface refused.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
+    /// The forwarding table refused.
+    #[error(transparent)]
+    Fib(#[from] FibError),
     /// Shallow reassembly refused.
     #[error(transparent)]
     Reassembly(#[from] ReassemblyError),
@@ -101,6 +105,8 @@ pub struct Map {
     free: RefCell<BTreeSet<u32>>,
     config: RefCell<Config>,
     settings: Cell<Settings>,
+    fib: Rc<Fib>,
+    next_hops: RefCell<HeldNextHops>,
     on: RefCell<BTreeMap<SwIfIndex, Mode>>,
 }
 
@@ -144,6 +150,8 @@ impl Map {
             free: RefCell::default(),
             config: RefCell::default(),
             settings: Cell::default(),
+            fib: control.get()?,
+            next_hops: RefCell::default(),
             on: RefCell::default(),
         });
         let weak = Rc::downgrade(&map);
@@ -267,6 +275,23 @@ impl Map {
     /// Parameters of all domains.
     pub fn settings(&self) -> Settings {
         self.settings.get()
+    }
+
+    /// Next hops of packets that leave MAP, if any are set.
+    pub fn next_hops(&self) -> NextHops {
+        self.next_hops.borrow().now()
+    }
+
+    /// Has all packets that leave MAP go to next hops, of whose addresses there is one of a family at most; or not any more.
+    ///
+    /// # Errors
+    /// One cannot be a next hop; nothing has changed.
+    pub fn set_next_hops(&self, addresses: &[IpAddr], on: bool) -> Result<(), MapError> {
+        let mut held = self.next_hops.borrow_mut();
+        let unused = held.set(&self.fib, addresses, on)?;
+        self.publish(|config| config.next_hops = held.now());
+        unused.into_iter().for_each(|held| self.fib.release(held));
+        Ok(())
     }
 
     /// Changes these.

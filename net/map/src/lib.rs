@@ -14,6 +14,7 @@ pub mod config;
 mod control;
 pub mod domain;
 mod lines;
+pub mod next_hops;
 pub mod node;
 mod running;
 

@@ -14,6 +14,10 @@ pub(crate) fn running(control: &Control, running: &mut Running) {
     let Some(interfaces) = running.part::<Interfaces>(control) else { return };
     let mut line = |line: String| running.line(Phase::Policies, line);
     settings(&map.settings(), &mut line);
+    for hop in map.next_hops().addresses() {
+        let family = if hop.is_ipv4() { "ip4" } else { "ip6" };
+        line(format!("map params pre-resolve {family}-nh {hop}"));
+    }
     for shown in map.all() {
         let Parameters { ip4, ip6, ip6_src, ea_bits, psid_offset, psid_length, mtu, tag } =
             &shown.domain.parameters;
@@ -63,10 +67,6 @@ fn settings(now: &Settings, line: &mut impl FnMut(String)) {
         let check = if now.security_check { "enable" } else { "disable" };
         let fragments = if now.security_check_fragments { "on" } else { "off" };
         line(format!("map params security-check {check} fragments {fragments}"));
-    }
-    let hops = now.ip4_next_hop.map(|hop| format!("ip4-nh {hop}"));
-    for hop in hops.into_iter().chain(now.ip6_next_hop.map(|hop| format!("ip6-nh {hop}"))) {
-        line(format!("map params pre-resolve {hop}"));
     }
     if now.tcp_mss != 0 {
         line(format!("map params tcp-mss {}", now.tcp_mss));

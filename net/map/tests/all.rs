@@ -146,15 +146,14 @@ fn tunnels_carry_packets_both_ways() {
     // To a next hop that is set, whatever the table says.
     let hop = Ipv4Addr::new(10, 0, 0, 3);
     bed.router.set_neighbour(&bed.far, hop, CE_MAC);
-    bed.map.set(|settings| settings.ip4_next_hop = Some(hop));
+    bed.map.set_next_hops(&[hop.into()], true).unwrap();
     let frame = PacketBuilder::ethernet(CE_MAC, bed.access.mac()).ip6(ce(), relay());
     bed.router.send(&bed.access, frame.protocol(IpProtocol::IP_IN_IP).payload(&packet).build());
     assert_eq!(bed.far.received().pop().expect("it goes there")[..6], CE_MAC.0);
-    // One that is not known: not by another way.
-    bed.map.set(|settings| settings.ip4_next_hop = Some(Ipv4Addr::new(10, 77, 0, 3)));
+    // One that no route leads to: not by another way.
+    bed.map.set_next_hops(&[Ipv4Addr::new(10, 77, 0, 3).into()], true).unwrap();
     assert!(bed.tunnelled(ce(), &packet).is_none());
-    assert_eq!(bed.router.error("ip6-map", "pre-resolved next hop is not known"), 1);
-    bed.map.set(|settings| settings.ip4_next_hop = None);
+    bed.map.set_next_hops(&[hop.into()], false).unwrap();
     // Others' addresses, ports and port sets, and ports that are no customer's.
     let thieves = [
         six("2001:db8:f0:c30:0:c612:1c:3"),
@@ -432,4 +431,49 @@ fn mistakes_change_nothing_messages_are_vpps_and_all_is_saved() {
     map.del_domain(0).unwrap();
     map.del_domain(2).unwrap();
     assert_eq!(MapSummaryStats {}.handle(&call).map(drop), Err(Retval::UNSPECIFIED), "without domains");
+}
+
+#[test]
+fn next_hops_are_found_as_those_of_routes_are() {
+    let mut bed = bed(Mode::Encapsulate);
+    let fib = bed.router.get::<Fib>();
+    let to = |next_hop: &str| Path::next_hop(next_hop.parse::<Ipv4Addr>().unwrap(), bed.far.index());
+    let [by5, by6] = ["10.0.0.5", "10.0.0.6"].map(to);
+    let route = |prefix: &str, paths: &[Path]| {
+        let prefix: shoal_wire::IpPrefix = prefix.parse().unwrap();
+        fib.add(FibIndex::DEFAULT, prefix, Source::Cli, paths).unwrap();
+    };
+    let packet = customers(PORT, udp);
+    // By the default route, whose own next hop is a neighbour that is not known yet: it is asked for.
+    bed.map.set_next_hops(&["198.51.100.9".parse().unwrap()], true).unwrap();
+    assert!(bed.tunnelled(ce(), &packet).is_none(), "no route leads there");
+    route("0.0.0.0/0", &[by5]);
+    let frame = PacketBuilder::ethernet(CE_MAC, bed.access.mac()).ip6(ce(), relay());
+    let frame = frame.protocol(IpProtocol::IP_IN_IP).payload(&packet).build();
+    bed.router.send(&bed.access, &frame);
+    let asked = bed.far.received().pop().expect("an ARP request");
+    assert_eq!((&asked[12..14], &asked[38..42]), (&[8, 6][..], &[10, 0, 0, 5][..]));
+    let [hop5, hop6] = [FAR_MAC, CE_MAC];
+    bed.router.set_neighbour(&bed.far, Ipv4Addr::new(10, 0, 0, 5), hop5);
+    bed.far.received();
+    bed.router.send(&bed.access, &frame);
+    assert_eq!(bed.far.received().pop().expect("it goes there")[..6], hop5.0);
+    // The route leads by another neighbour now, and then by two.
+    bed.router.set_neighbour(&bed.far, Ipv4Addr::new(10, 0, 0, 6), hop6);
+    route("198.51.100.0/24", &[by6]);
+    bed.router.send(&bed.access, &frame);
+    assert_eq!(bed.far.received().pop().expect("it goes there")[..6], hop6.0);
+    route("198.51.100.0/24", &[by5, by6]);
+    bed.router.send(&bed.access, &frame);
+    assert!(
+        [hop5.0, hop6.0]
+            .contains(&bed.far.received().pop().expect("it goes by one")[..6].try_into().unwrap())
+    );
+    // An address that no packet may go to is none; what is set stays.
+    let refused = bed.map.set_next_hops(&[Ipv6Addr::UNSPECIFIED.into(), [224, 0, 0, 1].into()], true);
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(bed.map.next_hops().addresses().count(), 1);
+    bed.map.set_next_hops(&["198.51.100.9".parse().unwrap()], false).unwrap();
+    bed.router.send(&bed.access, &frame);
+    assert_eq!(bed.far.received().pop().expect("where the table says")[..6], FAR_MAC.0);
 }

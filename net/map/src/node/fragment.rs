@@ -1,5 +1,5 @@
 //! `ip4-map-fragment`: packets that are too large for a domain are cut before they go into a tunnel.
-//! ip4-map -> **ip4-map-fragment** -> ip6-lookup
+//! ip4-map -> **ip4-map-fragment** -> ip6-lookup | ip6-load-balance
 //!
 //! A frame node, because one packet becomes several.
 
@@ -39,6 +39,9 @@ pub enum Next {
     /// Into the tunnel.
     #[node("ip6-lookup")]
     Lookup,
+    /// The same, to a next hop that is set.
+    #[node("ip6-load-balance")]
+    LoadBalance,
 }
 
 /// The node.
@@ -83,6 +86,7 @@ fn cut(
         piece.meta_mut().inherit(pkt.meta());
         piece.meta_mut().share_trace(pkt.meta());
         super::begin_again(&mut piece);
+        super::go_to(config.next_hops.ip6, &mut piece);
         let meta = piece.meta_mut();
         meta.flags = meta.flags.with(Flags::LOCALLY_ORIGINATED);
         pieces.push(buffer);
@@ -99,6 +103,7 @@ impl FrameNode for Fragment {
 
     fn frame(&self, frame: &mut Frame, cx: &mut FrameCx<'_>) {
         let config = self.shared.config.load(cx.guard());
+        let next = if config.next_hops.ip6.is_some() { Next::LoadBalance } else { Next::Lookup };
         let mut pieces = Vec::new();
         while let Some(mut buffer) = frame.pop() {
             let mut pkt = cx.cache().packet(&mut buffer);
@@ -107,7 +112,7 @@ impl FrameNode for Fragment {
                 Ok(()) => {
                     cx.count(Error::Valid, pieces.len() as u64);
                     for piece in pieces.drain(..) {
-                        cx.send(Next::Lookup.edge(), piece);
+                        cx.send(next.edge(), piece);
                     }
                     cx.cache().free(buffer);
                 }

@@ -1,5 +1,5 @@
 //! `ip4-map-t-fragment`: translated packets that are too large for a domain are cut (MAP-T).
-//! ip4-map-t -> **ip4-map-t-fragment** -> ip6-lookup | ip6-rewrite
+//! ip4-map-t -> **ip4-map-t-fragment** -> ip6-lookup | ip6-load-balance
 //!
 //! A frame node, because one packet becomes several.
 
@@ -35,8 +35,8 @@ pub enum Next {
     #[node("ip6-lookup")]
     Lookup,
     /// The same, by a next hop that is set.
-    #[node("ip6-rewrite")]
-    Rewrite,
+    #[node("ip6-load-balance")]
+    LoadBalance,
 }
 
 /// The node.
@@ -54,7 +54,7 @@ impl FrameNode for Fragment6 {
         for mut buffer in frame.drain() {
             let mut pkt = cx.cache().packet(&mut buffer);
             let Cut6 { mtu, is_known } = *pkt.scratch::<Cut6>();
-            let next = if is_known == 0 { Next::Lookup } else { Next::Rewrite };
+            let next = if is_known == 0 { Next::Lookup } else { Next::LoadBalance };
             match self.cutter.cut(&mut pkt, mtu.into(), &mut pieces, cx) {
                 Ok(_) => {
                     cx.send_frame(next.edge(), &mut pieces);

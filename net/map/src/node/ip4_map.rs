@@ -12,7 +12,7 @@ use shoal_translate46::{ICMP6, Kind, ParsedPacket, carried4, read4};
 use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol};
 
 use super::fragment::Cut;
-use super::{Error, Shared, TX, Trace, begin_again, clamp, class, is_tcp, later};
+use super::{Error, Shared, TX, Trace, begin_again, clamp, class, go_to, is_tcp, later};
 use crate::config::{Config, Settings};
 use crate::domain::Domain;
 
@@ -29,8 +29,8 @@ pub enum Next {
     #[node("ip4-map-fragment")]
     Fragment,
     /// The same, to a next hop that is set.
-    #[node("ip6-rewrite")]
-    Rewrite,
+    #[node("ip6-load-balance")]
+    LoadBalance,
     /// Its sender gets an error.
     #[node("ip4-icmp-error")]
     IcmpError,
@@ -160,8 +160,8 @@ impl PacketNode for Ip4Map {
         // The relay's address, or what of its prefix is the router's.
         encapsulate(pkt, settings, relay, customer)?;
         cx.count(Error::Valid, 1);
-        let hop = config.settings.ip6_next_hop.map(std::net::IpAddr::from);
-        Ok(if self.shared.resolve(hop, pkt, cx.guard())? { Next::Rewrite } else { Next::Lookup })
+        let hop = config.next_hops.ip6;
+        Ok(if go_to(hop, pkt) { Next::LoadBalance } else { Next::Lookup })
     }
 }
 

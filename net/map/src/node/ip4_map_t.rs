@@ -1,7 +1,7 @@
 //! `ip4-map-t`: packets to customers become IPv6 packets (MAP-T).
 //! features of `ip4-unicast` -> **ip4-map-t** -> ip6-lookup | ip4-map-t-fragment | ip4-icmp-error | the next feature
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use shoal_buffer::{Flags, Packet};
@@ -14,7 +14,7 @@ use shoal_translate46::{
 
 use super::fragment6::Cut6;
 use super::ip4_map::{ICMP_HEADER, ToCustomer, to_customer};
-use super::{Error, Shared, TX, Trace, clamp, class, is_tcp, replace};
+use super::{Error, Shared, TX, Trace, clamp, class, go_to, is_tcp, replace};
 use crate::config::Config;
 use crate::domain::Domain;
 
@@ -25,8 +25,8 @@ pub enum Next {
     #[node("ip6-lookup")]
     Lookup,
     /// The same, to a next hop that is set.
-    #[node("ip6-rewrite")]
-    Rewrite,
+    #[node("ip6-load-balance")]
+    LoadBalance,
     /// It is cut before.
     #[node("ip4-map-t-fragment")]
     Fragment,
@@ -106,10 +106,14 @@ impl PacketNode for Ip4MapT {
             IcmpError::TTL.ask(pkt);
             return Ok(Next::IcmpError);
         }
-        let hop = config.settings.ip6_next_hop.map(IpAddr::from);
+        let hop = config.next_hops.ip6;
         let of_domain = Some(domain.parameters.mtu).filter(|mtu| *mtu > 0).unwrap_or(u16::MAX);
         let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
-        let mtu = || self.shared.mtu(hop.unwrap_or(customer.into()), cx.guard()).min(of_domain);
+        let mtu = || {
+            self.shared
+                .mtu(hop.map(|hop| hop.address.into()).unwrap_or(customer.into()), cx.guard())
+                .min(of_domain)
+        };
         if let Some(longest) = too_long4(&seen, payload, (LEAST_MTU.min(of_domain), mtu)) {
             IcmpError::too_big(longest).ask(pkt);
             return Ok(Next::IcmpError);
@@ -126,11 +130,11 @@ impl PacketNode for Ip4MapT {
         Self::translate(pkt, (config, domain), &seen, customer)?;
         self.shared.count(TX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
-        let is_known = self.shared.resolve(hop, pkt, cx.guard())?;
+        let is_known = go_to(hop, pkt);
         if pkt.len() > of_domain.into() && !pkt.flags().has(Flags::GSO) {
             *pkt.scratch::<Cut6>() = Cut6::new(of_domain, is_known);
             return Ok(Next::Fragment);
         }
-        Ok(if is_known { Next::Rewrite } else { Next::Lookup })
+        Ok(if is_known { Next::LoadBalance } else { Next::Lookup })
     }
 }

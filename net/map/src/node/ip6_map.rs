@@ -12,7 +12,7 @@ use shoal_translate46::{Kind, ParsedPacket, carried4, read4};
 use shoal_wire::{IntoBytes, Ip4Header, Ip6Header, IpProtocol, checksum};
 
 use super::ip4_map::{ICMP_HEADER, TUNNEL_ICMP};
-use super::{Error, RX, Shared, Trace, clamp, is_genuine, is_tcp, replace};
+use super::{Error, RX, Shared, Trace, clamp, go_to, is_genuine, is_tcp, replace};
 use crate::config::Settings;
 
 /// Where packets go.
@@ -22,8 +22,8 @@ pub enum Next {
     #[node("ip4-lookup")]
     Lookup,
     /// The same, to a next hop that is set.
-    #[node("ip4-rewrite")]
-    Rewrite,
+    #[node("ip4-load-balance")]
+    LoadBalance,
     /// Its sender gets an error: it may not send it.
     #[node("ip6-icmp-error")]
     IcmpError,
@@ -97,9 +97,9 @@ impl Ip6Map {
         }
         self.shared.count(RX, cx.thread(), index, pkt.len());
         cx.count(Error::Valid, 1);
-        let hop = config.settings.ip4_next_hop.map(std::net::IpAddr::from);
-        let is_known = self.shared.resolve(hop, pkt, cx.guard())?;
-        Ok(if is_known { Next::Rewrite } else { Next::Lookup })
+        let hop = config.next_hops.ip4;
+        let is_known = go_to(hop, pkt);
+        Ok(if is_known { Next::LoadBalance } else { Next::Lookup })
     }
 
     /// An error about a tunnel's packet is sent to the sender of the packet in the tunnel, from the address that is

@@ -1,7 +1,7 @@
 //! `ip6-map-t`: packets from customers become IPv4 packets (MAP-T).
 //! features of `ip6-unicast` -> **ip6-map-t** -> ip4-lookup | ip6-icmp-error | the next feature
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use shoal_buffer::{Flags, Packet};
@@ -14,7 +14,7 @@ use shoal_translate46::{
 use shoal_wire::Ip6Header;
 
 use super::ip4_map::ICMP_HEADER;
-use super::{Error, RX, Shared, Trace, clamp, class, is_genuine, is_tcp, later, replace};
+use super::{Error, RX, Shared, Trace, clamp, class, go_to, is_genuine, is_tcp, later, replace};
 use crate::config::Settings;
 use crate::domain::Domain;
 
@@ -25,8 +25,8 @@ pub enum Next {
     #[node("ip4-lookup")]
     Lookup,
     /// The same, to a next hop that is set.
-    #[node("ip4-rewrite")]
-    Rewrite,
+    #[node("ip4-load-balance")]
+    LoadBalance,
     /// Its sender gets an error.
     #[node("ip6-icmp-error")]
     IcmpError,
@@ -151,8 +151,8 @@ impl PacketNode for Ip6MapT {
             }
             Err(error) => return Err(error),
         };
-        let hop = settings.ip4_next_hop.map(IpAddr::from);
-        let far = || hop.unwrap_or(domain.of_internet(seen.ends.dst).into());
+        let hop = config.next_hops.ip4;
+        let far = || hop.map(|hop| hop.address.into()).unwrap_or(domain.of_internet(seen.ends.dst).into());
         let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
         let mtu = || self.shared.mtu(far(), cx.guard());
         if carried.is_none()
@@ -165,7 +165,7 @@ impl PacketNode for Ip6MapT {
         customers.translate(pkt, settings, src)?;
         self.shared.count(RX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
-        let is_known = self.shared.resolve(hop, pkt, cx.guard())?;
-        Ok(if is_known { Next::Rewrite } else { Next::Lookup })
+        let is_known = go_to(hop, pkt);
+        Ok(if is_known { Next::LoadBalance } else { Next::Lookup })
     }
 }

@@ -25,6 +25,7 @@ use shoal_translate46::{Fault, Kind, ParsedPacket};
 
 use crate::config::{Config, Settings};
 use crate::domain::Domain;
+use crate::next_hops::NextHop;
 
 /// Domains there may be.
 pub const MOST_DOMAINS: usize = 1 << 20;
@@ -68,8 +69,6 @@ pub enum Error {
     DfSet,
     /// time exceeded
     TimeExceeded,
-    /// pre-resolved next hop is not known
-    NextHop,
 }
 
 impl From<Fault> for Error {
@@ -118,29 +117,6 @@ impl Shared {
         }))
     }
 
-    /// Has a packet go to a next hop that is set, whatever its destination is; whether one is set.
-    ///
-    /// # Errors
-    /// It is set and not known.
-    pub fn resolve(
-        &self,
-        next_hop: Option<IpAddr>,
-        pkt: &mut Packet<'_>,
-        guard: Guard<'_>,
-    ) -> Result<bool, Error> {
-        let leaf = match next_hop {
-            Some(IpAddr::V4(hop)) => self.fib.lookup(FibIndex::DEFAULT, hop.to_bits(), guard),
-            Some(IpAddr::V6(hop)) => self.fib.lookup_ip6(FibIndex::DEFAULT, hop.to_bits(), guard),
-            None => return Ok(false),
-        };
-        let adj = self.adjacencies.of_leaf(leaf, guard);
-        if !adj.is_rewrite() {
-            return Err(Error::NextHop);
-        }
-        pkt.meta_mut().adj = adj.own().0;
-        Ok(true)
-    }
-
     /// Bytes of the longest packet that goes to an address in one piece.
     pub fn mtu(&self, to: IpAddr, guard: Guard<'_>) -> u16 {
         match to {
@@ -167,6 +143,13 @@ pub struct Trace {
     pub domain: u32,
     /// The customer's port.
     pub port: u16,
+}
+
+/// Has a packet go to a next hop, whatever its destination is; whether one is set.
+pub(crate) fn go_to<A>(hop: Option<NextHop<A>>, pkt: &mut Packet<'_>) -> bool {
+    let Some(hop) = hop else { return false };
+    pkt.meta_mut().adj = hop.adj.0;
+    true
 }
 
 /// The class of a packet that leaves.

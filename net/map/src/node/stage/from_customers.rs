@@ -70,7 +70,7 @@ impl Ip6MapT {
         cx: &Cx<'_, MapStage<Self>>,
     ) -> Option<()> {
         let settings = &config.settings;
-        if seen.hops <= 1 || settings.ip4_next_hop.is_some() || is_clamped(settings, seen) {
+        if seen.hops <= 1 || config.next_hops.ip4.is_some() || is_clamped(settings, seen) {
             return None;
         }
         let Ends { src, dst, sport, dport } = seen.ends;
@@ -165,7 +165,7 @@ impl Ip6Map {
         let inner = pkt.data().get(Ip6Header::LEN..)?;
         let seen = WithPorts::read4_as_it_is(inner)?;
         let total = usize::from(seen.payload) + Ip4Header::LEN;
-        if settings.ip4_next_hop.is_some()
+        if config.next_hops.ip4.is_some()
             || is_clamped(settings, &seen)
             || total + Ip6Header::LEN > pkt.len()
             || !checksum::verify(inner.get(..Ip4Header::LEN)?)

@@ -74,7 +74,7 @@ fn found<'c>(
     let (index, domain) = config.by_ip4(dst).ok_or(Crossing::On)?;
     let customer = domain.customer(dst, port).filter(|_| domain.is_served(port)).ok_or(Crossing::Leave)?;
     let settings = &config.settings;
-    if seen.hops <= 1 || settings.ip6_next_hop.is_some() || is_clamped(settings, &seen) {
+    if seen.hops <= 1 || config.next_hops.ip6.is_some() || is_clamped(settings, &seen) {
         return Err(Crossing::Leave);
     }
     let seen = WithPorts { class: class(settings, seen.class), ..seen };
