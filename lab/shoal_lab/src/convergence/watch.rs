@@ -18,6 +18,9 @@ use crate::view::View;
 const BEFORE: f64 = 0.5;
 /// Seconds without a change after which it is over; longer where a prefix has a frame less often.
 const QUIET: f64 = 1.0;
+/// A daemon rests if it was not busy for so many seconds: if it took no more than this share of a processor.
+const RESTS: f64 = 2.0;
+const BUSY: f64 = 0.05;
 /// How often programs and sessions are looked after.
 const LOOKED_AFTER: f64 = 0.25;
 
@@ -46,6 +49,8 @@ enum State {
     Before(f64),
     /// Something happened, and the frames tell what came of it.
     Under(Phase),
+    /// Since then it is over; the next phase begins when the daemon has nothing to do any more.
+    Resting(f64),
     /// The peer announces the table once more over its second link, before that of the first fails.
     Doubling { joins: Option<mpsc::Receiver<Result<Peer, String>>>, since: f64 },
     /// Nothing more is to be done.
@@ -69,6 +74,9 @@ pub struct Watch<'a> {
     taken: Option<f64>,
     spent: Spent,
     looked: f64,
+    /// Processor seconds of the daemon at the last look, and when it was busy last.
+    daemon: f64,
+    busy: f64,
     state: State,
     seen: Vec<Seen>,
     /// Seconds in which each prefix gets a frame.
@@ -113,6 +121,8 @@ pub fn watch(
         taken: None,
         spent: Spent::default(),
         looked: 0.0,
+        daemon: 0.0,
+        busy: 0.0,
         state: State::Before(clock.elapsed().as_secs_f64() + BEFORE),
         seen: Vec::new(),
         turn: probes.targets.len() as f64 / probes.rate,
@@ -139,6 +149,7 @@ impl Watch<'_> {
 
     fn step(&mut self, seen: &Observation, now: f64) -> Result<Next, Trouble> {
         if now - self.looked >= LOOKED_AFTER {
+            self.look_at_daemon(now);
             self.looked = now;
             if !self.view.progress(None) {
                 return Err(Trouble { words: "interrupted".into(), exit: Exit::Interrupted });
@@ -156,21 +167,45 @@ impl Watch<'_> {
             State::Before(_) => self.next(now)?,
             State::Under(phase) => {
                 let over = self.jobs.is_empty() && is_over(seen, phase, self.event, now, self.quiet());
-                let late = now - self.event > self.wanted.limit.as_secs_f64();
+                let late = self.is_late(self.event, now);
                 if over || late {
                     self.note(phase, now, !over);
                     // What does not come in one phase does not in the next.
                     if late && !over {
                         return Ok(Next::End);
                     }
-                    self.next(now)?;
+                    self.state = State::Resting(now);
                 } else {
                     self.state = State::Under(phase);
                 }
             }
+            State::Resting(since)
+                if self.left.is_empty() || self.is_resting(now) || self.is_late(since, now) =>
+            {
+                self.next(now)?;
+            }
+            State::Resting(since) => self.state = State::Resting(since),
             State::Doubling { joins, since } => self.double(joins, since, now)?,
         }
         Ok(Next::GoOn)
+    }
+
+    /// Whether something has taken as long as it may.
+    fn is_late(&self, since: f64, now: f64) -> bool {
+        now - since > self.wanted.limit.as_secs_f64()
+    }
+
+    fn look_at_daemon(&mut self, now: f64) {
+        let spent = self.bed.spent().daemon.unwrap_or(0.0);
+        if spent - self.daemon > BUSY * (now - self.looked) {
+            self.busy = now;
+        }
+        self.daemon = spent;
+    }
+
+    /// Whether the daemon has nothing to do: it may think for long before it changes anything.
+    fn is_resting(&self, now: f64) -> bool {
+        now - self.busy > RESTS
     }
 
     /// Sends what is still to be sent; the moment at which the last of it was taken counts.
@@ -270,8 +305,8 @@ impl Watch<'_> {
             peer.alive().map_err(Trouble::device)?;
         }
         let changed = self.kernel.last().unwrap_or(0.0);
-        // A daemon may think for a while before it changes anything.
-        let settled = changed > since && now - changed > 2.0 || now - since > self.wanted.limit.as_secs_f64();
+        let settled =
+            changed > since && now - changed > RESTS && self.is_resting(now) || self.is_late(since, now);
         if !self.jobs.is_empty() || !settled {
             self.state = waits(since);
             return Ok(());
