@@ -11,7 +11,7 @@ use shoal_buffer::SwIfIndex;
 use shoal_graph::clock::Time;
 use shoal_module::Control;
 
-use super::tap::Bell;
+use super::ring::Bell;
 
 /// What this router is of two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -13,8 +13,8 @@ use shoal_graph::process::{Receiver, Sender, channel};
 use shoal_graph::{Graph, StateKey};
 
 use super::feature::{Authority, Counts, Lost, Misfit, Op, Role, SyncedFeature};
+use super::ring::{Bell, RingReceiver, RingShared, Told, ring};
 use super::store::{Places, SyncedStore, WalkStep, catch_up, look, sweep, walk};
-use super::tap::{Bell, Ring, Told};
 use crate::SessionStores;
 
 /// Places looked at in one go: packets wait meanwhile, some hundred microseconds if all are reported.
@@ -78,7 +78,7 @@ struct State<S: SyncedStore> {
     bell: Option<Arc<Bell>>,
     /// Whether the NAT was on when threads got their rings.
     was_on: bool,
-    rings: BTreeMap<usize, Arc<Ring<S::Synced>>>,
+    rings: BTreeMap<usize, RingReceiver<S::Synced>>,
     walks: u32,
     all: Option<Walk>,
     next_look: Time,
@@ -133,22 +133,23 @@ impl<S: SyncedStore, C: SyncControl<S>> Synced<S, C> {
     fn connect(&self) {
         let mut state = self.state.borrow_mut();
         state.was_on = self.is_on();
-        let State { role, bell, rings, .. } = &mut *state;
-        let is_active = *role == Role::Active;
-        match bell {
-            Some(bell) if is_active => {
-                let ring = |thread| (thread, Arc::new(Ring::new(Arc::clone(bell))));
-                *rings = self.key.feature().workers().into_iter().map(ring).collect();
-            }
-            _ => rings.clear(),
-        }
-        let rings = rings.clone();
+        let bell = state.bell.clone().filter(|_| state.role == Role::Active);
+        state.rings.clear();
+        let threads = self.key.feature().workers();
+        let senders = threads.into_iter().map(|thread| {
+            let of_thread = bell.as_ref().map(|bell| {
+                let (sender, receiver) = ring(Arc::clone(bell));
+                state.rings.insert(thread, receiver);
+                sender
+            });
+            (thread, of_thread)
+        });
+        let senders: Vec<_> = senders.collect();
         drop(state);
-        for thread in self.key.feature().workers() {
-            let ring = rings.get(&thread).cloned();
+        for (thread, sender) in senders {
             if let Err(e) = self.graph.on_state(&self.key, thread, move |stores, sessions| {
                 let most = sessions.most_places(stores.shared());
-                sessions.tap().set(ring, most);
+                sessions.tap().set(sender, most);
             }) {
                 tracing::warn!(thread, "it does not tell of its sessions ({}): {e}", self.name);
             }
@@ -169,13 +170,13 @@ impl<S: SyncedStore, C: SyncControl<S>> Synced<S, C> {
         }
     }
 
-    fn ask_to_walk(&self, thread: usize, ring: &Arc<Ring<S::Synced>>, step: WalkStep, now: Time) {
+    fn ask_to_walk(&self, thread: usize, ring: &Arc<RingShared>, step: WalkStep, now: Time) {
         if !ring.ask() {
             return;
         }
         let of_thread = Arc::clone(ring);
         let told = self.tell(thread, move |_, sessions| {
-            let room = of_thread.room();
+            let room = sessions.tap().room();
             catch_up(sessions, room, now);
             of_thread.set_behind(look(sessions, now));
             walk(sessions, step, now);
@@ -300,16 +301,16 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
 
     fn take(&self, most: usize, each: &mut dyn FnMut(Op, &[u8])) -> bool {
         let Some(control) = self.control.upgrade() else { return false };
-        let (rings, mut bytes, mut left) = (self.state.borrow().rings.clone(), Vec::new(), most);
-        for (thread, ring) in &rings {
+        let (mut bytes, mut left) = (Vec::new(), most);
+        let mut state = self.state.borrow_mut();
+        let State { rings, all, .. } = &mut *state;
+        for (thread, ring) in rings {
             while left > 0 {
                 let (op, record) = match ring.take() {
                     Some(Told::Put(record)) => (Op::Put, record),
                     Some(Told::Gone(record)) => (Op::Gone, record),
                     Some(Told::Walked(number)) => {
-                        if let Some(all) =
-                            self.state.borrow_mut().all.as_mut().filter(|all| all.number == number)
-                        {
+                        if let Some(all) = all.as_mut().filter(|all| all.number == number) {
                             all.waits_for.remove(thread);
                         }
                         continue;
@@ -322,7 +323,6 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
                 left -= 1;
             }
         }
-        let mut state = self.state.borrow_mut();
         let is_over = state.all.as_ref().is_some_and(|all| all.waits_for.is_empty());
         if is_over {
             state.all = None;
@@ -331,7 +331,7 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
     }
 
     fn waits(&self) -> bool {
-        self.state.borrow().rings.values().any(|ring| ring.len() > 0)
+        self.state.borrow().rings.values().any(|ring| !ring.is_empty())
     }
 
     fn tell_all(&self) {
@@ -349,10 +349,13 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
         if is_time {
             state.next_look = Time(now.0 + PACE);
         }
-        let (rings, walk) = (state.rings.clone(), state.walks);
+        let room = |(thread, ring): (&usize, &RingReceiver<S::Synced>)| {
+            (*thread, Arc::clone(ring.shared()), ring.room())
+        };
+        let (rings, walk) = (state.rings.iter().map(room).collect::<Vec<_>>(), state.walks);
         drop(state);
-        for (thread, ring) in &rings {
-            let room = ring.room();
+        for (thread, ring, room) in &rings {
+            let room = *room;
             let is_late = (ring.is_late() || ring.is_behind()) && room >= WORTH;
             match &of_all {
                 Some((number, waits_for)) => {
@@ -374,7 +377,7 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
                 None => {}
             }
         }
-        sweeps || of_all.is_some() || rings.values().any(|ring| ring.is_late() || ring.is_behind())
+        sweeps || of_all.is_some() || rings.iter().any(|(_, ring, _)| ring.is_late() || ring.is_behind())
     }
 
     fn take_lost(&self) -> Lost {
@@ -390,7 +393,7 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
             return Lost { has_other_workers: true, ..Lost::default() };
         }
         let mut state = self.state.borrow_mut();
-        let all = state.rings.values().map(|ring| ring.lost());
+        let all = state.rings.values().map(|ring| ring.shared().missed());
         let (ends, late) = all.fold((0, 0), |(ends, late), more| (ends + more.0, late + more.1));
         let before = std::mem::replace(&mut state.lost, Lost { ends, late, has_other_workers: false });
         let (ends, late) = (ends.saturating_sub(before.ends), late.saturating_sub(before.late));

@@ -1,142 +1,21 @@
 //! What a thread tells of its sessions while another router is to know them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use shoal_graph::clock::Time;
-use shoal_graph::process::{Receiver, Sender, channel};
 
-/// Events that wait for the main thread, of each thread.
-const EVENTS: usize = 1 << 13;
+use super::ring::{RingSender, Told};
+
 /// Sessions that have begun and wait for a second packet, of each thread.
 const FRESH: usize = 1 << 16;
 /// A session is looked at so long after its begin, and once more later.
 const FIRST_LOOK: u64 = 100_000_000;
 const SECOND_LOOK: u64 = 2_000_000_000;
 
-/// What a thread says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Told<R> {
-    /// A session is as this says.
-    Put(R),
-    /// It has ended.
-    Gone(R),
-    /// The walk of this number has seen all places of the thread.
-    Walked(u32),
-}
-
-/// Wakes the main thread, once until it answers.
-#[derive(Debug)]
-pub struct Bell {
-    wire: Sender<()>,
-    is_rung: AtomicBool,
-}
-
-impl Bell {
-    /// Rings by a channel that holds one message.
-    pub fn new(wire: Sender<()>) -> Self {
-        Bell { wire, is_rung: AtomicBool::new(false) }
-    }
-
-    /// Rings, unless it has rung.
-    pub fn ring(&self) {
-        if !self.is_rung.load(Ordering::Relaxed) && !self.is_rung.swap(true, Ordering::AcqRel) {
-            // A full channel has rung already.
-            let _ = self.wire.try_send(());
-        }
-    }
-
-    /// The main thread looks now: what is told from here on rings again.
-    pub fn answer(&self) {
-        self.is_rung.store(false, Ordering::Release);
-    }
-}
-
-/// The way of one thread's events to the main thread.
-#[derive(Debug)]
-pub struct Ring<R> {
-    events: Sender<Told<R>>,
-    told: Receiver<Told<R>>,
-    bell: Arc<Bell>,
-    /// Sessions that could not be reported, and are reported when there is room.
-    late: AtomicU64,
-    is_late: AtomicBool,
-    is_behind: AtomicBool,
-    /// Ends that could not be reported: only who hears of all sessions knows of them.
-    lost: AtomicU64,
-    /// Whether the thread has been asked to walk on, and has not done so yet.
-    is_asked: AtomicBool,
-}
-
-impl<R> Ring<R> {
-    /// An empty ring.
-    pub fn new(bell: Arc<Bell>) -> Self {
-        let (events, told) = channel(EVENTS);
-        let (late, lost) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (is_late, is_asked) = (AtomicBool::new(false), AtomicBool::new(false));
-        let is_behind = AtomicBool::new(false);
-        Ring { events, told, bell, late, is_late, is_behind, lost, is_asked }
-    }
-
-    /// Tells something, and never waits; whether there was room.
-    pub(super) fn tell(&self, told: Told<R>) -> bool {
-        let is_told = self.events.try_send(told).is_ok();
-        self.bell.ring();
-        is_told
-    }
-
-    /// What was told first, if there is anything.
-    pub(super) fn take(&self) -> Option<Told<R>> {
-        self.told.try_recv().ok()
-    }
-
-    /// How many events wait.
-    pub(super) fn len(&self) -> usize {
-        self.told.len()
-    }
-
-    /// Room for so many events that a walk may use: half of what is free, as the rest is for what happens meanwhile.
-    pub(super) fn room(&self) -> usize {
-        EVENTS.saturating_sub(self.len()) / 2
-    }
-
-    /// Ends that were lost, and sessions that were late.
-    pub(super) fn lost(&self) -> (u64, u64) {
-        (self.lost.load(Ordering::Relaxed), self.late.load(Ordering::Relaxed))
-    }
-
-    /// Whether sessions are still to be reported for which there was no room.
-    pub(super) fn is_late(&self) -> bool {
-        self.is_late.load(Ordering::Relaxed)
-    }
-
-    /// Whether more new sessions are due than the thread has looked at.
-    pub(super) fn is_behind(&self) -> bool {
-        self.is_behind.load(Ordering::Relaxed)
-    }
-
-    /// It is so, or not.
-    pub(super) fn set_behind(&self, is_behind: bool) {
-        self.is_behind.store(is_behind, Ordering::Relaxed);
-    }
-
-    /// Whether the thread is free to be asked; it is asked now.
-    pub(super) fn ask(&self) -> bool {
-        !self.is_asked.swap(true, Ordering::AcqRel)
-    }
-
-    /// The thread has done what it was asked.
-    pub(super) fn done(&self) {
-        self.is_asked.store(false, Ordering::Release);
-        self.bell.ring();
-    }
-}
-
 /// What a thread has of all this: nothing, while no other router is to know its sessions.
 #[derive(Debug)]
 pub struct Tap<R> {
-    ring: Option<Arc<Ring<R>>>,
+    ring: Option<RingSender<R>>,
     /// Sessions by handle, and when they began: those to be looked at first, and those to be looked at once more.
     fresh: VecDeque<(u64, Time)>,
     later: VecDeque<(u64, Time)>,
@@ -173,7 +52,7 @@ impl<R> Default for Tap<R> {
 
 impl<R> Tap<R> {
     /// Tells by this ring from now on, or no more; sessions have numbers below `most`.
-    pub(super) fn set(&mut self, ring: Option<Arc<Ring<R>>>, most: u32) {
+    pub(super) fn set(&mut self, ring: Option<RingSender<R>>, most: u32) {
         *self = Tap::default();
         if ring.is_some() {
             // Threads that forward do not allocate.
@@ -191,33 +70,39 @@ impl<R> Tap<R> {
 
     /// The session of a place is as this says; whether it was told. If not, it is told when there is room.
     pub fn put(&mut self, place: u32, record: R) -> bool {
-        let Some(ring) = &self.ring else { return false };
+        let Some(ring) = &mut self.ring else { return false };
         let is_told = ring.tell(Told::Put(record));
         if !is_told {
             match self.late.get_mut(place as usize / 64) {
                 Some(word) => {
                     *word |= 1 << (place % 64);
-                    ring.late.fetch_add(1, Ordering::Relaxed);
-                    ring.is_late.store(true, Ordering::Relaxed);
+                    ring.shared().late();
                 }
-                None => _ = ring.lost.fetch_add(1, Ordering::Relaxed),
+                None => ring.shared().lost(),
             }
         }
         is_told
     }
 
     /// A session has ended.
-    pub fn gone(&self, record: R) {
-        if let Some(ring) = &self.ring
+    pub fn gone(&mut self, record: R) {
+        if let Some(ring) = &mut self.ring
             && !ring.tell(Told::Gone(record))
         {
-            ring.lost.fetch_add(1, Ordering::Relaxed);
+            ring.shared().lost();
         }
+    }
+
+    /// Room for so many events that a walk may use.
+    pub(super) fn room(&self) -> usize {
+        self.ring.as_ref().map_or(0, RingSender::room)
     }
 
     /// Up to `most` places of sessions that are late, which are not from now on.
     pub(super) fn take_late(&mut self, most: usize) -> Vec<u32> {
-        let Some(ring) = self.ring.as_ref().filter(|ring| ring.is_late()) else { return Vec::new() };
+        let Some(ring) = self.ring.as_ref().filter(|ring| ring.shared().is_late()) else {
+            return Vec::new();
+        };
         let mut places = Vec::new();
         for (at, word) in self.late.iter_mut().enumerate().filter(|(_, word)| **word != 0) {
             while *word != 0 {
@@ -228,7 +113,7 @@ impl<R> Tap<R> {
                 *word &= *word - 1;
             }
         }
-        ring.is_late.store(false, Ordering::Relaxed);
+        ring.shared().caught_up();
         places
     }
 
@@ -239,8 +124,8 @@ impl<R> Tap<R> {
         }
     }
 
-    pub(super) fn walked(&self, walk: u32) -> bool {
-        self.ring.as_ref().is_none_or(|ring| ring.tell(Told::Walked(walk)))
+    pub(super) fn walked(&mut self, walk: u32) -> bool {
+        self.ring.as_mut().is_none_or(|ring| ring.tell(Told::Walked(walk)))
     }
 
     /// The next session whose time to be looked at has come, and whether it is for the first time.
