@@ -12,11 +12,11 @@ use shoal_nat44_ed::Nat44;
 use shoal_nat64::Nat64;
 use shoal_session_sync::wire::{Header, Kind};
 use shoal_session_sync::{Peer, RoleSource, SessionSync};
-use shoal_testkit::PacketBuilder;
 use shoal_testkit::nat_bed::{FAR, NatBed};
+use shoal_testkit::{PacketBuilder, Port};
 
-const OWN: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const OTHER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
+const OWN: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 1);
+const OTHER: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 2);
 const SHARED: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 const SHARED64: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 64);
 /// The number by which the other router calls its association.
@@ -25,12 +25,17 @@ const SENDER: u64 = 77;
 const MOST: u32 = 500;
 
 thread_local! {
-    static BED: RefCell<Option<NatBed>> = const { RefCell::new(None) };
+    static BED: RefCell<Option<Bed>> = const { RefCell::new(None) };
 }
 
-/// A router with NAT44 and NAT64 on the same two interfaces.
-fn bed() -> NatBed {
-    let bed = NatBed::new(&[
+/// A router with NAT44 and NAT64, and its link to the other one.
+struct Bed {
+    nat: NatBed,
+    link: Port,
+}
+
+fn bed() -> Bed {
+    let mut bed = NatBed::new(&[
         &shoal_mfib::MODULE,
         &shoal_ip6_nd::MODULE,
         &shoal_bfd::MODULE,
@@ -52,12 +57,15 @@ fn bed() -> NatBed {
     nat64.enable(shoal_nat64::Enable { bib_buckets: MOST / 10, st_buckets: MOST / 10 }).expect("good limits");
     nat64.set_side(inside, shoal_nat64::Side::Inside, true).expect("the interface is there");
     nat64.add_addresses((SHARED64, SHARED64), None).expect("a good address");
-    bed
+    let link = bed.router.pg(2);
+    bed.router.set_address(&link, "172.16.0.1/24");
+    bed.router.set_neighbour(&link, OTHER, FAR);
+    Bed { nat: bed, link }
 }
 
-fn say(bed: &mut NatBed, data: &[u8]) {
-    let frame = PacketBuilder::ethernet(FAR, bed.outside.mac()).ip4(OTHER, OWN).udp(Peer::PORT, Peer::PORT);
-    bed.send_outside(frame.payload(data).build());
+fn say(bed: &mut Bed, data: &[u8]) {
+    let frame = PacketBuilder::ethernet(FAR, bed.link.mac()).ip4(OTHER, OWN).udp(Peer::PORT, Peer::PORT);
+    bed.nat.router.send(&bed.link, frame.payload(data).build());
 }
 
 fn datagram(header: Header, records: &[u8]) -> Vec<u8> {
@@ -72,15 +80,15 @@ fn header(kind: Kind, receiver: u64, sequence: u64) -> Header {
 }
 
 /// Both say hello; the number by which the router calls the association.
-fn meet(bed: &mut NatBed, sync: &SessionSync) -> u64 {
+fn meet(bed: &mut Bed, sync: &SessionSync) -> u64 {
     sync.set_peer(None).expect("there may be none");
-    bed.router.advance(Duration::from_millis(50));
+    bed.nat.router.advance(Duration::from_millis(50));
     let peer = Peer { address: OTHER.into(), local: OWN.into(), port: Peer::PORT, key: None };
     sync.set_peer(Some(peer)).expect("a good peer");
-    bed.router.run();
-    bed.outside.received();
+    bed.nat.router.run();
+    bed.link.received();
     say(bed, &datagram(header(Kind::Hello, 0, 1), b""));
-    let frames = bed.outside.received();
+    let frames = bed.link.received();
     let mut answers = frames.iter().filter_map(|frame| Header::read(frame.get(42..)?).ok());
     let own = answers.find(|answer| answer.receiver == SENDER).expect("it answers").sender;
     say(bed, &datagram(header(Kind::Hello, own, 2), b""));
@@ -88,8 +96,8 @@ fn meet(bed: &mut NatBed, sync: &SessionSync) -> u64 {
     own
 }
 
-fn check(bed: &NatBed) {
-    let all = bed.router.get::<Nat44>().sessions(|_| true).expect("it is on");
+fn check(bed: &Bed) {
+    let all = bed.nat.router.get::<Nat44>().sessions(|_| true).expect("it is on");
     let ends: BTreeSet<_> = all
         .iter()
         .map(|(_, record)| {
@@ -100,14 +108,14 @@ fn check(bed: &NatBed) {
         .collect();
     assert_eq!(ends.len(), all.len(), "two sessions of NAT44 have one tuple");
     assert!(all.len() <= MOST as usize, "{} sessions of NAT44", all.len());
-    let all = bed.router.get::<Nat64>().sessions().expect("it is on");
+    let all = bed.nat.router.get::<Nat64>().sessions().expect("it is on");
     assert!(all.len() <= MOST as usize, "{} sessions of NAT64", all.len());
 }
 
 fuzz_target!(|data: &[u8]| {
     BED.with_borrow_mut(|bed| {
         let bed = bed.get_or_insert_with(self::bed);
-        let sync = bed.router.get::<SessionSync>();
+        let sync = bed.nat.router.get::<SessionSync>();
         sync.set_role(RoleSource::Standby).expect("it can be one");
         let own = meet(bed, &sync);
         let (mut rest, mut sequence) = (data, 1);
@@ -135,25 +143,26 @@ fuzz_target!(|data: &[u8]| {
                 }
                 (5, datagram) => say(bed, datagram),
                 (6, &[ticks, ..]) => {
-                    bed.router.advance(Duration::from_millis(u64::from(ticks) * 8));
-                    bed.outside.received();
+                    bed.nat.router.advance(Duration::from_millis(u64::from(ticks) * 8));
+                    bed.link.received();
                 }
                 (7, &[role, ..]) => {
                     let role = if role & 1 == 0 { RoleSource::Standby } else { RoleSource::Active };
                     sync.set_role(role).expect("it can be either");
-                    bed.router.run();
+                    bed.nat.router.run();
                 }
                 _ => {}
             }
         }
-        bed.router.advance(Duration::from_millis(100));
+        bed.nat.router.advance(Duration::from_millis(100));
         let view = sync.view();
         assert!(view.early <= 1024 && view.unacknowledged <= 1024 && view.refused.len() <= 64);
         check(bed);
-        bed.inside.received();
-        bed.outside.received();
-        assert_eq!(bed.router.buffers_in_use(), 0, "buffers did not come back");
-        bed.router.get::<Nat44>().clear_sessions().expect("it is on");
-        bed.router.run();
+        bed.nat.inside.received();
+        bed.nat.outside.received();
+        bed.link.received();
+        assert_eq!(bed.nat.router.buffers_in_use(), 0, "buffers did not come back");
+        bed.nat.router.get::<Nat44>().clear_sessions().expect("it is on");
+        bed.nat.router.run();
     });
 });
