@@ -1,7 +1,7 @@
 //! The way of one thread's events to the main thread: a ring that one writes and one reads, and what both know beside it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 use shoal_graph::process::Sender;
@@ -11,7 +11,7 @@ const EVENTS: usize = 1 << 13;
 
 /// What a thread says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Told<R> {
+pub(super) enum Told<R> {
     /// A session is as this says.
     Put(R),
     /// It has ended.
@@ -35,6 +35,8 @@ impl Bell {
 
     /// Rings, unless it has rung.
     pub fn ring(&self) {
+        // What was told before is seen by who answers, or the answer is seen here: else both could miss each other.
+        fence(Ordering::SeqCst);
         if !self.is_rung.load(Ordering::Relaxed) && !self.is_rung.swap(true, Ordering::AcqRel) {
             // A full channel has rung already.
             let _ = self.wire.try_send(());
@@ -44,6 +46,7 @@ impl Bell {
     /// The main thread looks now: what is told from here on rings again.
     pub fn answer(&self) {
         self.is_rung.store(false, Ordering::Release);
+        fence(Ordering::SeqCst);
     }
 }
 
