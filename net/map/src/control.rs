@@ -290,7 +290,9 @@ impl Map {
         let mut held = self.next_hops.borrow_mut();
         let unused = held.set(&self.fib, addresses, on)?;
         self.publish(|config| config.next_hops = held.now());
-        unused.into_iter().for_each(|held| self.fib.release(held));
+        for held in unused {
+            self.fib.release(held);
+        }
         Ok(())
     }
 

@@ -68,7 +68,9 @@ impl HeldNextHops {
             match fib.hold(Family::of(*address), &[Path::recursive(*address, FibIndex::DEFAULT)]) {
                 Ok(held) => made.push(held),
                 Err(error) => {
-                    made.into_iter().for_each(|held| fib.release(held));
+                    for held in made {
+                        fib.release(held);
+                    }
                     return Err(error);
                 }
             }

@@ -110,9 +110,7 @@ impl PacketNode for Ip4MapT {
         let of_domain = Some(domain.parameters.mtu).filter(|mtu| *mtu > 0).unwrap_or(u16::MAX);
         let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
         let mtu = || {
-            self.shared
-                .mtu(hop.map(|hop| hop.address.into()).unwrap_or(customer.into()), cx.guard())
-                .min(of_domain)
+            self.shared.mtu(hop.map_or(customer.into(), |hop| hop.address.into()), cx.guard()).min(of_domain)
         };
         if let Some(longest) = too_long4(&seen, payload, (LEAST_MTU.min(of_domain), mtu)) {
             IcmpError::too_big(longest).ask(pkt);

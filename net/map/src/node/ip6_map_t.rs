@@ -152,7 +152,7 @@ impl PacketNode for Ip6MapT {
             Err(error) => return Err(error),
         };
         let hop = config.next_hops.ip4;
-        let far = || hop.map(|hop| hop.address.into()).unwrap_or(domain.of_internet(seen.ends.dst).into());
+        let far = || hop.map_or(domain.of_internet(seen.ends.dst).into(), |hop| hop.address.into());
         let payload = pkt.meta().gso_piece().unwrap_or(seen.payload.into());
         let mtu = || self.shared.mtu(far(), cx.guard());
         if carried.is_none()
