@@ -30,6 +30,14 @@ pub struct Ports<'a> {
     pub outside_table: u32,
 }
 
+/// What was found where ports were tried.
+struct FreePort {
+    /// A port that no host had lately.
+    rested: Option<Endpoint>,
+    /// One that a host may have had, if it was met before.
+    resting: Option<Endpoint>,
+}
+
 impl Ports<'_> {
     /// A shared address and one of its ports; `None`: all that were tried are taken.
     pub fn give(&self, sessions: &mut Sessions, now: Time) -> Option<Endpoint> {
@@ -79,9 +87,8 @@ impl Ports<'_> {
     }
 
     fn of_block(&self, sessions: &mut Sessions, address: u32, first: u16, size: u16) -> Option<Endpoint> {
-        self.try_ports(sessions, address, size.into(), |nth| {
-            first.wrapping_add((nth % u32::from(size)) as u16)
-        })
+        let of_block = |nth: u32| first.wrapping_add((nth % u32::from(size)) as u16);
+        self.one_of(sessions, address, size.into(), of_block)
     }
 
     /// A block that no host has: of the host's part, or of another part of this worker.
@@ -107,46 +114,80 @@ impl Ports<'_> {
                 let of_host = |nth: u32| (first + nth % PORTS_OF_PART) as u16;
                 let of_all =
                     |nth: u32| (u32::from(FIRST_PORT) + nth % (65536 - u32::from(FIRST_PORT))) as u16;
-                self.try_ports(sessions, address, PORTS_OF_PART, of_host)
-                    .or_else(|| self.try_ports(sessions, address, 65536 - u32::from(FIRST_PORT), of_all))
+                let (part, all) = (PORTS_OF_PART, 65536 - u32::from(FIRST_PORT));
+                let own = self.try_ports(sessions, address, part, of_host);
+                if own.rested.is_some() {
+                    return own.rested;
+                }
+                // A host with many sessions has all of its part: that is not to be found again with each session.
+                let any = self.try_ports(sessions, address, all, of_all);
+                any.rested
+                    .or(own.resting)
+                    .or(any.resting)
+                    .or_else(|| self.in_order(sessions, address, part, of_host))
+                    .or_else(|| self.in_order(sessions, address, all, of_all))
             }
             Algorithm::Range { first, last } => {
                 let count = u32::from(last.saturating_sub(first)) + 1;
-                self.try_ports(sessions, address, count, |nth| first.wrapping_add((nth % count) as u16))
+                let of_range = |nth: u32| first.wrapping_add((nth % count) as u16);
+                self.one_of(sessions, address, count, of_range)
             }
             Algorithm::Blocks { .. } => None,
             Algorithm::MapE { psid, offset, length, rfc7597 } => {
                 let set = PortSet { psid, offset, length, rfc7597 };
-                self.try_ports(sessions, address, set.len(), |nth| set.port(nth))
+                self.one_of(sessions, address, set.len(), |nth| set.port(nth))
             }
         }
     }
 
-    /// One of `count` ports; one that rests only where those that were tried all do.
+    /// One of `count` ports that no host has.
     fn try_ports(
         &self,
         sessions: &mut Sessions,
         address: u32,
         count: u32,
         port: impl Fn(u32) -> u16,
-    ) -> Option<Endpoint> {
+    ) -> FreePort {
         let mut resting = None;
         for _ in 0..TRIES {
             // RFC 6056: hard to guess.
             let end = (address, port(sessions.random.below(count)));
             // RFC 6888, REQ-8: another host may have had it a moment ago.
-            if sessions.resting.has(end, self.protocol) {
-                resting = Some(end);
-            } else if self.is_free(sessions, end) {
-                return Some(end);
+            let rests = sessions.resting.has(end, self.protocol);
+            if rests && resting.is_some() || !self.is_free(sessions, end) {
+                continue;
             }
+            if !rests {
+                return FreePort { rested: Some(end), resting };
+            }
+            resting = Some(end);
         }
-        if let Some(end) = resting.filter(|end| self.is_free(sessions, *end)) {
-            return Some(end);
-        }
+        FreePort { rested: None, resting }
+    }
+
+    /// One of `count` ports that no host has, whether it rests or not.
+    fn in_order(
+        &self,
+        sessions: &mut Sessions,
+        address: u32,
+        count: u32,
+        port: impl Fn(u32) -> u16,
+    ) -> Option<Endpoint> {
         let start = sessions.random.below(count);
         let next = |nth: u32| (address, port((start + nth) % count.max(1)));
         (0..IN_ORDER.min(count)).map(next).find(|end| self.is_free(sessions, *end))
+    }
+
+    /// One of `count` ports, as it is found soonest.
+    fn one_of(
+        &self,
+        sessions: &mut Sessions,
+        address: u32,
+        count: u32,
+        port: impl Fn(u32) -> u16 + Copy,
+    ) -> Option<Endpoint> {
+        let FreePort { rested, resting } = self.try_ports(sessions, address, count, port);
+        rested.or(resting).or_else(|| self.in_order(sessions, address, count, port))
     }
 
     fn is_free(&self, sessions: &Sessions, end: Endpoint) -> bool {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 
 mod bad_input;
+mod bench;
 mod blocks;
 mod common;
 mod control;

@@ -263,3 +263,24 @@ fn a_port_rests_before_another_host_has_it_unless_there_is_no_other() {
         assert_eq!(bed.sessions().len(), 2);
     }
 }
+
+#[test]
+fn a_port_that_rests_is_found_where_no_other_is() {
+    const HOSTS: u8 = 8;
+    const EACH: u16 = 4000;
+    let sessions = u32::from(HOSTS) * u32::from(EACH);
+    let mut bed = bed_of(Enable { sessions, user_sessions: sessions, ..Enable::default() });
+    let hosts: Vec<String> = (2..2 + HOSTS).map(|host| format!("10.0.0.{host}")).collect();
+    let mac = bed.inside.mac();
+    // Half of the address's ports in use, and the other half at rest.
+    for round in 0..3 {
+        for port in 1024..1024 + EACH {
+            let flow =
+                |host: &String| packet((HOST, mac), tuple((host, port), ("192.0.2.2", 80)), UDP, 0, 64, b"");
+            bed.send_all_inside(hosts.iter().map(flow));
+        }
+        assert_eq!(bed.outside.received().len() as u32, sessions, "{round}: {:?}", bed.router.errors());
+        bed.nat().clear_sessions().unwrap();
+        bed.router.run();
+    }
+}
