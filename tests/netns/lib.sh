@@ -111,6 +111,13 @@ pings_answered() { awk '/ packets transmitted/ { seen = 1; lost = $1 - $4 } END 
 patient_ping=$root/tests/netns/patient_ping.py
 # Packets to a multicast group, and a host that wants them.
 group=$root/tests/netns/group.py
+# came FILE SENT: whether nearly all packets to a group have come, none twice, by what `group.py receive` printed; $seen is how many.
+came() {
+  local first holes again
+  read -r seen first holes again <"$1"
+  [ "$seen" -gt $(($2 * 9 / 10)) ] && [ "$again" -eq 0 ] && [ "$holes" -le 20 ] ||
+    fail "of $2 packets $seen arrived, the first is $first, $holes missing, $again twice; $(ctl show errors)"
+}
 
 # A command in a namespace; one that hangs is ended, so that its test can say which it was.
 in_ns() { timeout "${PATIENCE:-30}" ip netns exec "$@"; }
