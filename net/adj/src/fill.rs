@@ -134,15 +134,34 @@ impl<'a> Shares<'a> {
     }
 }
 
+/// A balance as it is: its buckets, and its members with their weights.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Filled {
+    pub buckets: Vec<u32>,
+    pub members: Vec<(u32, u64)>,
+}
+
+impl Filled {
+    /// Whether members that stay have weights in the same proportion.
+    fn is_in_proportion(&self, members: &[(u32, u64)]) -> bool {
+        let weight =
+            |adj: u32| self.members.iter().find(|(before, _)| *before == adj).map(|(_, weight)| *weight);
+        let mut both =
+            members.iter().filter_map(|(adj, now)| Some((u128::from(weight(*adj)?), u128::from(*now))));
+        let Some((before, now)) = both.next() else { return true };
+        both.all(|(other_before, other_now)| before * other_now == other_before * now)
+    }
+}
+
 /// Buckets of `n`, which is no less than there were, with as much of `old` as can stay: a member that is lost gives
-/// its buckets to those that have too few, a new one takes from those that have too many. Each member gets one at
-/// least; there are no more members than buckets.
-pub(crate) fn refilled(old: &[u32], members: &[(u32, u64)], n: usize) -> Vec<u32> {
-    if old.is_empty() {
+/// its buckets to those that have too few, a new one takes from those that have too many, and so does one whose weight
+/// has grown. Each member gets one at least; there are no more members than buckets.
+pub(crate) fn refilled(old: &Filled, members: &[(u32, u64)], n: usize) -> Vec<u32> {
+    if old.buckets.is_empty() {
         return fresh(members, n);
     }
     // More buckets: each one's flows part in two that stay where they are.
-    let mut buckets: Vec<u32> = old.iter().copied().cycle().take(n).collect();
+    let mut buckets: Vec<u32> = old.buckets.iter().copied().cycle().take(n).collect();
     let mut shares = Shares::new(members, n);
     let mut lost = Vec::new();
     for (bucket, adj) in buckets.iter().enumerate() {
@@ -157,7 +176,7 @@ pub(crate) fn refilled(old: &[u32], members: &[(u32, u64)], n: usize) -> Vec<u32
             shares.give(bucket);
         }
     }
-    if !lost.is_empty() && nothing_new {
+    if !lost.is_empty() && nothing_new && old.is_in_proportion(members) {
         // Nothing but a loss: remaining members keep all their buckets.
         return buckets;
     }
@@ -233,8 +252,9 @@ mod tests {
             let n = size(&weights, Spread::Resilient);
             let mut buckets = fresh(&members, n);
             while members.len() > 1 {
+                let before = Filled { buckets: buckets.clone(), members: members.clone() };
                 let gone = members.remove(random(&mut seed) as usize % members.len()).0;
-                let next = refilled(&buckets, &members, n);
+                let next = refilled(&before, &members, n);
                 for (old, new) in buckets.iter().zip(&next) {
                     assert!(*new != gone && (*old == gone || old == new), "a bucket of a survivor moved");
                 }
@@ -256,8 +276,9 @@ mod tests {
             let mut members: Vec<(u32, u64)> = vec![(1, 1 + random(&mut seed) % 4)];
             let mut buckets = fresh(&members, 256);
             for adj in 2..16 {
+                let before = Filled { buckets: buckets.clone(), members: members.clone() };
                 members.push((adj, 1 + random(&mut seed) % 4));
-                let next = refilled(&buckets, &members, 256);
+                let next = refilled(&before, &members, 256);
                 assert!(buckets.iter().zip(&next).all(|(old, new)| old == new || *new == adj));
                 assert!(
                     shares(&next, &members).iter().all(|d| d.abs() < 2.0),
@@ -276,16 +297,18 @@ mod tests {
             // Weights as recursive paths make them: products of others.
             let weight = |seed: &mut u64| 1 << (random(seed) % 10);
             let mut members: Vec<(u32, u64)> = vec![(1, weight(&mut seed)), (2, weight(&mut seed))];
-            let mut buckets = Vec::new();
+            let mut before = Filled::default();
             for adj in 3..12 {
                 let weights: Vec<u64> = members.iter().map(|m| m.1).collect();
-                buckets = refilled(&buckets, &members, size(&weights, Spread::Resilient).max(buckets.len()));
+                let n = size(&weights, Spread::Resilient).max(before.buckets.len());
+                let buckets = refilled(&before, &members, n);
                 for (member, _) in &members {
                     assert!(buckets.contains(member), "{member} of {members:?} has none");
                 }
                 for bucket in &buckets {
                     assert!(members.iter().any(|m| m.0 == *bucket), "{bucket} is none of {members:?}");
                 }
+                before = Filled { buckets, members: members.clone() };
                 if random(&mut seed).is_multiple_of(2) {
                     members.remove(random(&mut seed) as usize % members.len());
                 }
@@ -298,7 +321,19 @@ mod tests {
     fn more_buckets_move_no_flow() {
         let members = [(1, 1), (2, 1)];
         let old = fresh(&members, 32);
-        let new = refilled(&old, &members, 64);
+        let new = refilled(&Filled { buckets: old.clone(), members: members.to_vec() }, &members, 64);
         assert!((0..64).all(|hash: usize| new[hash] == old[hash & 31]));
+    }
+
+    #[test]
+    fn weights_that_change_with_a_loss_are_followed() {
+        // A path that went led by the second and the third member: the second one's weight went down with it.
+        let members = vec![(1, 3), (2, 4), (3, 1)];
+        let old = Filled { buckets: fresh(&members, 64), members };
+        let members = [(1, 3), (2, 1)];
+        let new = refilled(&old, &members, 64);
+        assert!(shares(&new, &members).iter().all(|d| d.abs() < 1.0), "{new:?}");
+        let moved = old.buckets.iter().zip(&new).filter(|(old, new)| old != new).count();
+        assert_eq!(moved, 64 * 3 / 8, "the third one's, and what the second one had too many");
     }
 }

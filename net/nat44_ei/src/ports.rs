@@ -31,6 +31,7 @@ pub struct Ports<'a> {
 }
 
 /// What was found where ports were tried.
+#[derive(Default)]
 struct FreePort {
     /// A port that no host had lately.
     rested: Option<Endpoint>,
@@ -115,11 +116,16 @@ impl Ports<'_> {
                 let of_all =
                     |nth: u32| (u32::from(FIRST_PORT) + nth % (65536 - u32::from(FIRST_PORT))) as u16;
                 let (part, all) = (PORTS_OF_PART, 65536 - u32::from(FIRST_PORT));
-                let own = self.try_ports(sessions, address, part, of_host);
+                // A host with many sessions has all of its part, nearly: that is not to be found again with each session.
+                let is_large = sessions.users.get(self.host).is_some_and(|user| user.sessions >= part);
+                let own = if is_large {
+                    FreePort::default()
+                } else {
+                    self.try_ports(sessions, address, part, of_host)
+                };
                 if own.rested.is_some() {
                     return own.rested;
                 }
-                // A host with many sessions has all of its part: that is not to be found again with each session.
                 let any = self.try_ports(sessions, address, all, of_all);
                 any.rested
                     .or(own.resting)

@@ -9,7 +9,7 @@ use shoal_buffer::SwIfIndex;
 
 use super::{AdjError, Adjacencies, Key};
 use crate::buckets::{Block, Buckets};
-use crate::fill::{self, MOST_BUCKETS, Spread};
+use crate::fill::{self, Filled, MOST_BUCKETS, Spread};
 use crate::{Adj, AdjIndex, AdjKind, Link};
 
 /// One of those that an adjacency of a path list stands for.
@@ -66,6 +66,11 @@ fn merged(members: &[Member]) -> (Vec<Member>, Vec<AdjIndex>) {
     (all, twice)
 }
 
+/// Members as buckets are filled with them.
+fn weights(members: &[Member]) -> Vec<(u32, u64)> {
+    members.iter().map(|member| (member.adj.0, member.weight)).collect()
+}
+
 impl Adjacencies {
     /// An adjacency that looks up a packet's source in another table of the link's family, locked once more.
     ///
@@ -87,7 +92,7 @@ impl Adjacencies {
         spread: Spread,
         before: Option<AdjIndex>,
     ) -> Result<AdjIndex, AdjError> {
-        let before = before.and_then(|before| self.kept_buckets(before));
+        let before = before.and_then(|before| self.filled(before));
         let index = self.fresh_index()?;
         self.begin(index);
         self.own.borrow_mut().insert(index, Own { spread, ..Own::default() });
@@ -130,18 +135,19 @@ impl Adjacencies {
         self.set_members_after(own, members, None)
     }
 
-    /// The buckets of an adjacency that spreads resiliently.
-    fn kept_buckets(&self, own: AdjIndex) -> Option<Vec<u32>> {
+    /// What an adjacency that spreads resiliently is filled with.
+    fn filled(&self, own: AdjIndex) -> Option<Filled> {
         let all = self.own.borrow();
         let own = all.get(&own).filter(|own| own.spread.is_resilient())?;
-        own.block.map(|block| self.buckets.borrow().read(block))
+        let buckets = self.buckets.borrow().read(own.block?);
+        Some(Filled { buckets, members: weights(&own.members) })
     }
 
     fn set_members_after(
         &self,
         own: AdjIndex,
         members: &[Member],
-        before: Option<Vec<u32>>,
+        before: Option<Filled>,
     ) -> Result<(), AdjError> {
         let (members, twice) = merged(members);
         let (spread, old_block) = match self.own.borrow().get(&own) {
@@ -176,15 +182,14 @@ impl Adjacencies {
         own: AdjIndex,
         members: &[Member],
         spread: Spread,
-        (old, before): (Option<Block>, Option<Vec<u32>>),
+        (old, before): (Option<Block>, Option<Filled>),
     ) -> Result<Block, AdjError> {
-        let weights: Vec<u64> = members.iter().map(|m| m.weight).collect();
-        let shares: Vec<(u32, u64)> = members.iter().map(|m| (m.adj.0, m.weight)).collect();
-        let wanted = fill::size(&weights, spread);
+        let shares = weights(members);
+        let wanted = fill::size(&shares.iter().map(|(_, weight)| *weight).collect::<Vec<_>>(), spread);
+        let before = self.filled(own).or(before);
         let mut buckets = self.buckets.borrow_mut();
-        let before = old.map(|block| buckets.read(block)).or(before);
         let filled = match before.filter(|_| spread.is_resilient()) {
-            Some(before) => fill::refilled(&before, &shares, wanted.max(before.len())),
+            Some(before) => fill::refilled(&before, &shares, wanted.max(before.buckets.len())),
             None => fill::fresh(&shares, wanted),
         };
         let reached = self.reached(members);
