@@ -55,7 +55,9 @@ least=$(followed)
 most=$((least + ROUTES4 + ROUTES6))
 is_full() { [ "$(followed)" -eq "$most" ]; }
 is_empty() { [ "$(followed)" -eq "$least" ]; }
-feeds() { ask_bird flap "$1" feed4 && ask_bird flap "$1" feed6; }
+# BIRD answers when it is done with what it has begun.
+feed() { timeout 300 birdc -s "$work/flap.ctl" "$@" 2>&1; }
+feeds() { feed "$1" feed4 && feed "$1" feed6; }
 memory() { awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$router/status"; }
 in_a "$patient_ping" -q -c $((MINUTES * 60 * 20)) -i 0.05 -W 10 10.0.2.2 >"$work/ping" 2>&1 &
 pings=$!
