@@ -35,7 +35,8 @@ impl Bell {
 
     /// Rings, unless it has rung.
     pub fn ring(&self) {
-        // What was told before is seen by who answers, or the answer is seen here: else both could miss each other.
+        // Either the main thread sees the event that was put in before, or this thread sees that it has answered: without a fence both
+        // could miss it.
         fence(Ordering::SeqCst);
         if !self.is_rung.load(Ordering::Relaxed) && !self.is_rung.swap(true, Ordering::AcqRel) {
             // A full channel has rung already.
