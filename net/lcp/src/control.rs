@@ -1,7 +1,7 @@
 //! The control plane: pairs, and what is passed on to the kernel.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 use std::time::Duration;

@@ -28,6 +28,9 @@ use super::*;
 pub(super) struct Seen {
     /// Routes that are told later have been named.
     routes_since: u64,
+    /// Routes, by prefix and metric, that were announced or taken away since then: the listing may be older. A kernel that lists
+    /// without a lock (Linux 6.9 and later) may tell of a route behind the announcement that it has gone.
+    pub(super) announced: HashSet<(Key, u32)>,
     neighbors: BTreeSet<(u32, IpAddr)>,
     addresses: BTreeSet<(u32, (IpAddr, u8))>,
     pub(super) next_hops: BTreeSet<u32>,

@@ -6,13 +6,21 @@ use shoal_interface::{EventOrigin, HostPath, HostRoute, HostWay};
 
 use super::mirror::{Mirror, group};
 use super::netlink::{Difference, Subject, same};
-use super::routes::{Before, Key};
+use super::routes::{Before, ByMetric, Key};
 use super::tables::LOCAL;
 use super::*;
 
 impl Mirror {
     /// Takes a route that is told; whether its prefix is to be decided.
     fn take_route(&mut self, key: Key, told: EventOrigin, route: HostRoute) -> bool {
+        if let Some(seen) = &mut self.seen {
+            let named = (key, route.metric);
+            if told == EventOrigin::Announced {
+                seen.announced.insert(named);
+            } else if seen.announced.contains(&named) {
+                return false;
+            }
+        }
         // When a next hop or group changes, the kernel may announce every route by it, which names the same number.
         let known = route.next_hop_id.filter(|id| self.next_hops.contains(*id));
         let learnt = route.learnt();
@@ -33,6 +41,13 @@ impl Mirror {
 
     /// A route has gone; whether its prefix is to be decided.
     fn lose_route(&mut self, key: &Key, route: &HostRoute) -> bool {
+        let is_known = |all: &ByMetric| all.get(route.metric).is_some();
+        let is_whole =
+            self.seen.is_some() && (key.1.0.is_ipv4() || self.routes.get(key).is_some_and(is_known));
+        // Of an IPv6 route that was not known next hops may be left, of which a listing tells.
+        if let Some(seen) = self.seen.as_mut().filter(|_| is_whole) {
+            seen.announced.insert((*key, route.metric));
+        }
         self.routes.retain(key, |old| {
             // Of an IPv6 route next hops go one by one, but not those that it names by number.
             match (&route.way, &mut old.way) {
