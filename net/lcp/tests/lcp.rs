@@ -518,6 +518,8 @@ fn two_interfaces_of_the_router_can_be_a_pair() {
     assert!(router.interfaces().by_name("pg1").is_some());
 }
 
+#[path = "linux/listings.rs"]
+mod listings;
 #[path = "linux/mirror.rs"]
 mod mirror;
 

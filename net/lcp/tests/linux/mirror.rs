@@ -15,7 +15,7 @@ pub(super) fn hear_as(router: &Router, told: EventOrigin, events: impl IntoItera
     events.into_iter().for_each(|event| hear.as_ref().unwrap()(vec![(told, event)]));
 }
 
-fn link(up: bool, carrier: bool) -> HostEvent {
+pub(super) fn link(up: bool, carrier: bool) -> HostEvent {
     HostEvent::Link(HostLink { up, carrier, ..host_link(7, "e0") })
 }
 
@@ -30,7 +30,7 @@ pub(super) fn via(next_hop: &str) -> HostWay {
 }
 
 /// What Linux gave the entry of a prefix.
-fn given(router: &Router, prefix: &str, paths: &[shoal_fib::Path]) -> bool {
+pub(super) fn given(router: &Router, prefix: &str, paths: &[shoal_fib::Path]) -> bool {
     let fib = router.get::<shoal_fib::Fib>();
     let prefix: shoal_wire::IpPrefix = prefix.parse().unwrap();
     fib.has_paths(shoal_fib::FibIndex::DEFAULT, [prefix], shoal_fib::Source::LcpRt, paths).is_ok()
@@ -366,46 +366,6 @@ fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
         ],
     );
     assert_eq!(lcp.drift().len(), 5);
-}
-
-#[test]
-fn a_listing_that_is_older_than_an_announcement_changes_nothing() {
-    for (prefix, next_hop, other) in
-        [("203.0.113.0/24", "10.0.0.7", "10.0.0.8"), ("2001:db8:1::/48", "fe80::7", "fe80::8")]
-    {
-        let Setup { router, .. } = setup();
-        let [old, new] = [next_hop, other].map(|next_hop| route(prefix, 20, via(next_hop)));
-        let says = |route: &HostRoute, present| HostEvent::Route { route: route.clone(), present };
-        let paths = |next_hop: &str| {
-            [shoal_fib::Path::next_hop(next_hop.parse::<IpAddr>().unwrap(), shoal_interface::SwIfIndex(1))]
-        };
-        let begin = || HostEvent::Begin(ListingCause::Audit);
-        let listed = |event| hear_as(&router, EventOrigin::Listed, [event]);
-        hear(&router, [link(true, true), says(&old, true)]);
-        assert!(given(&router, prefix, &paths(next_hop)));
-        // It goes while the kernel lists it, and the list is heard behind that.
-        listed(begin());
-        listed(link(true, true));
-        hear(&router, [says(&old, false)]);
-        listed(says(&old, true));
-        listed(HostEvent::End);
-        let known = router.get::<Lcp>().followed()[0].installed;
-        assert_eq!((known, router.get::<Lcp>().drift().len()), (0, 0), "{prefix}");
-        // It becomes another one meanwhile.
-        hear(&router, [says(&old, true)]);
-        listed(begin());
-        listed(link(true, true));
-        hear(&router, [says(&new, true)]);
-        listed(says(&old, true));
-        listed(HostEvent::End);
-        assert!(given(&router, prefix, &paths(other)), "{prefix}");
-        // The next list counts again.
-        listed(begin());
-        listed(link(true, true));
-        listed(says(&old, true));
-        listed(HostEvent::End);
-        assert!(given(&router, prefix, &paths(next_hop)), "{prefix}");
-    }
 }
 
 /// What the forwarding table has of prefixes that are told, and what is counted.
