@@ -334,8 +334,12 @@ start_bird() {
   ip netns exec "$1" bird -f -c "$work/$2.conf" -s "$work/$2.ctl" -P "$work/$2.pid" >"$work/$2.log" 2>&1 &
   disown
 }
+# Prefixes of Linux that the router follows, in its only namespace with pairs, and how often announcements were lost.
+followed() { ctl show lcp netlink | awk '/prefixes:/ { print $2 }'; }
+announcements_lost() { ctl show lcp netlink | sed -n 's/.*listings:.* lost \([0-9]*\).*/\1/p'; }
+
 # ask_bird NAME COMMAND...
-ask_bird() { timeout 10 birdc -s "$work/$1.ctl" "${@:2}" 2>&1; }
+ask_bird() { timeout "${BIRD_TIMEOUT:-10}" birdc -s "$work/$1.ctl" "${@:2}" 2>&1; }
 
 # bird_with NAMESPACE NAME ROUTER PROTOCOLS: BIRD with these protocols beside the kernel's.
 bird_with() {

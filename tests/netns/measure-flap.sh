@@ -49,15 +49,14 @@ CONF
 start_bird "$L" flap
 await 60 ask_bird flap show status || fail "bird: $(cat "$work/flap.log")"
 netlink() { ctl show lcp netlink | sed -n "$1"; }
-followed() { netlink 's/^ *prefixes: \([0-9]*\).*/\1/p'; }
 # What the kernel has of its own is there without the daemon.
 least=$(followed)
 most=$((least + ROUTES4 + ROUTES6))
 is_full() { [ "$(followed)" -eq "$most" ]; }
 is_empty() { [ "$(followed)" -eq "$least" ]; }
 # BIRD answers when it is done with what it has begun.
-feed() { timeout 300 birdc -s "$work/flap.ctl" "$@" 2>&1; }
-feeds() { feed "$1" feed4 && feed "$1" feed6; }
+BIRD_TIMEOUT=300
+feeds() { ask_bird flap "$1" feed4 && ask_bird flap "$1" feed6; }
 memory() { awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$router/status"; }
 in_a "$patient_ping" -q -c $((MINUTES * 60 * 20)) -i 0.05 -W 10 10.0.2.2 >"$work/ping" 2>&1 &
 pings=$!
@@ -71,7 +70,7 @@ while [ "$SECONDS" -lt "$end" ]; do
   # The kernel lists routes while they go.
   expect "audit" ctl lcp audit
   await 300 is_empty || fail "the table is not empty: $(ctl show lcp netlink)"
-  echo "cycle $cycle: full after $full s with $with MB, empty after $((SECONDS - begun)) s with $(memory) MB, announcements lost $(netlink 's/.*listings:.* lost \([0-9]*\).*/\1/p') times"
+  echo "cycle $cycle: full after $full s with $with MB, empty after $((SECONDS - begun)) s with $(memory) MB, announcements lost $(announcements_lost) times"
 done
 feeds enable >"$work/answer" && await 300 is_full || fail "the table is not full: $(ctl show lcp netlink)"
 audits() { netlink 's/.*listings:.* audit \([0-9]*\).*/\1/p'; }

@@ -93,15 +93,13 @@ worst() {
 }
 # Processor time of the main thread, in hundredths of a second.
 spent() { awk '{ print $14 + $15 }' "/proc/$router/task/$router/stat"; }
-followed() { ctl show lcp netlink | awk '/prefixes:/ { print $2 }'; }
 has() { [ "$(followed)" -eq "$1" ]; }
 now() { date +%s%N; }
-lost() { ctl show lcp netlink | sed -n 's/.*listings:.* lost \([0-9]*\).*/\1/p'; }
 phase() {
   local name=$1 want=$2 begun cpu kernel lost_before said
   coproc GIVE { ip netns exec "$L" "${giver[@]}" python3 "$work/give.py" "$name" "$ROUTES" "$work/some"; }
   read -r said <&"${GIVE[0]}" || fail "no routes can be given to the kernel"
-  lost_before=$(lost)
+  lost_before=$(announcements_lost)
   PATIENCE=100000 in_a ping -i 0.002 10.0.2.2 >"$work/ping" 2>&1 &
   worst >/dev/null
   cpu=$(spent) begun=$(now)
@@ -112,7 +110,7 @@ phase() {
   printf '%-8s %d routes: kernel %d ms, router %d ms later, %s us of the main thread for each, %s times announcements were lost; API at worst %s; ' \
     "$name" "$ROUTES" $(((kernel - begun) / 1000000)) $((($(now) - kernel) / 1000000)) \
     "$(awk -v t=$(($(spent) - cpu)) -v n="$ROUTES" 'BEGIN { printf "%.2f", t * 10000 / n }')" \
-    "$(($(lost) - lost_before))" "$(worst)"
+    "$(($(announcements_lost) - lost_before))" "$(worst)"
   interrupt "$A" ping
   awk '/ packets transmitted/ { print "ping " $1 - $4 " of " $1 " lost" }' "$work/ping"
 }

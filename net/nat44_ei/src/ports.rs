@@ -111,11 +111,10 @@ impl Ports<'_> {
     fn of_address(&self, sessions: &mut Sessions, address: u32) -> Option<Endpoint> {
         match self.config.algorithm {
             Algorithm::Default => {
-                let first = u32::from(FIRST_PORT) + part_of_host(self.host.0) * PORTS_OF_PART;
-                let of_host = |nth: u32| (first + nth % PORTS_OF_PART) as u16;
-                let of_all =
-                    |nth: u32| (u32::from(FIRST_PORT) + nth % (65536 - u32::from(FIRST_PORT))) as u16;
                 let (part, all) = (PORTS_OF_PART, 65536 - u32::from(FIRST_PORT));
+                let first = u32::from(FIRST_PORT) + part_of_host(self.host.0) * part;
+                let of_host = |nth: u32| (first + nth % part) as u16;
+                let of_all = |nth: u32| (u32::from(FIRST_PORT) + nth % all) as u16;
                 // A host with many sessions has all of its part, nearly: that is not to be found again with each session.
                 let is_large = sessions.users.get(self.host).is_some_and(|user| user.sessions >= part);
                 let own = if is_large {

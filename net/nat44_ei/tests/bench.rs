@@ -1,20 +1,14 @@
 //! Figures: `cargo test --release -p shoal-nat44-ei --test all -- --ignored --nocapture --test-threads 1 bench`. Nothing is asserted of
 //! speed. Times are of the processor, so that others on the machine count little.
 
-use nix::time::{ClockId, clock_gettime};
 use shoal_nat::tuple::UDP;
 use shoal_nat44_ei::Enable;
+use shoal_testkit::processor_time;
 
 use crate::common::{Bed, HOST, bed_of, packet, tuple};
 
 /// Hosts.
 const HOSTS: u32 = 8;
-
-/// Nanoseconds of the processor that this thread has had.
-fn spent() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
-}
 
 /// Sends a packet of each session, of which each host has so many, in vectors; nanoseconds for each.
 fn packets(bed: &mut Bed, each: u32) -> f64 {
@@ -26,14 +20,14 @@ fn packets(bed: &mut Bed, each: u32) -> f64 {
             packet((HOST, mac), tuple((host, port), ("192.0.2.2", 80)), UDP, 0, 64, b"payload")
         })
         .collect();
-    let before = spent();
+    let before = processor_time();
     let mut left = 0;
     for some in frames.chunks(256) {
         bed.send_all_inside(some);
         left += bed.outside.received().len();
     }
     assert_eq!(left, frames.len(), "{:?}", bed.router.errors());
-    (spent() - before) as f64 / frames.len() as f64
+    (processor_time() - before) as f64 / frames.len() as f64
 }
 
 /// Sessions begin, first while no port rests, then while as many rest as there were sessions, and so on.

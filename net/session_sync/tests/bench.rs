@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use nix::time::{ClockId, clock_gettime};
 use shoal_nat::tuple::UDP;
 use shoal_session_sync::RoleSource;
+use shoal_testkit::processor_time;
 
 use crate::common::{Pair, Side, tuple};
 
@@ -14,12 +14,6 @@ const SESSIONS: u32 = 200_000;
 
 fn sessions() -> u32 {
     std::env::var("SHOAL_SESSIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(SESSIONS)
-}
-
-/// Nanoseconds of the processor that this thread has had.
-fn spent() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
 fn side(nth: u8, sessions: u32) -> Side {
@@ -43,6 +37,36 @@ fn begin(side: &mut Side, sessions: u32, mut each_thousand: impl FnMut(&mut Side
     }
 }
 
+/// Time goes by for both; what each of them took is added.
+fn advance(pair: &mut Pair, milliseconds: u64, of: &mut [u64; 2]) {
+    for (side, of) in pair.sides.iter_mut().zip(of) {
+        let before = processor_time();
+        side.router.advance(Duration::from_millis(milliseconds));
+        *of += processor_time() - before;
+    }
+}
+
+/// Frames of the link go to the other end; whether there were any.
+fn carry(pair: &mut Pair, of: &mut [u64; 2]) -> bool {
+    let mut any = false;
+    for from in 0..2 {
+        let frames = pair.sides[from].link.received();
+        any |= !frames.is_empty();
+        let to = &mut pair.sides[1 - from];
+        let port = to.link.clone();
+        let before = processor_time();
+        to.router.send_all(&port, frames);
+        of[1 - from] += processor_time() - before;
+    }
+    any
+}
+
+/// A router tells what is due, and hears the other one's answers.
+fn advance_and_answer(pair: &mut Pair, of: &mut [u64; 2]) {
+    advance(pair, 5, of);
+    while carry(pair, of) {}
+}
+
 #[test]
 #[ignore = "it measures"]
 fn all_sessions_are_told_to_a_router_that_comes_back() {
@@ -53,19 +77,8 @@ fn all_sessions_are_told_to_a_router_that_comes_back() {
     pair.configure(1, RoleSource::Standby);
     let (mut of, mut elapsed) = ([0; 2], 0);
     while pair.sides[1].nat().counts().unwrap().values().sum::<usize>() < sessions as usize {
-        for (at, side) in pair.sides.iter_mut().enumerate() {
-            let before = spent();
-            side.router.advance(Duration::from_millis(1));
-            of[at] += spent() - before;
-        }
-        for from in 0..2 {
-            let frames = pair.sides[from].link.received();
-            let to = &mut pair.sides[1 - from];
-            let port = to.link.clone();
-            let before = spent();
-            to.router.send_all(&port, frames);
-            of[1 - from] += spent() - before;
-        }
+        advance(&mut pair, 1, &mut of);
+        carry(&mut pair, &mut of);
         elapsed += 1;
         assert!(elapsed < 60_000, "it does not come to an end");
     }
@@ -74,34 +87,6 @@ fn all_sessions_are_told_to_a_router_that_comes_back() {
     println!("told: {} sessions a second of a processor", rate(of[0]));
     println!("taken in: {} sessions a second of a processor", rate(of[1]));
     println!("{:?}", pair.sides[0].sync().view().counters);
-}
-
-/// What a router has told in a step, on its way to the other one, and what that one answers: what each of them took is added.
-fn carry(pair: &mut Pair, of: &mut [u64; 2]) {
-    loop {
-        let mut any = false;
-        for from in 0..2 {
-            let frames = pair.sides[from].link.received();
-            any |= !frames.is_empty();
-            let to = &mut pair.sides[1 - from];
-            let port = to.link.clone();
-            let before = spent();
-            to.router.send_all(&port, frames);
-            of[1 - from] += spent() - before;
-        }
-        if !any {
-            return;
-        }
-    }
-}
-
-fn advance(pair: &mut Pair, of: &mut [u64; 2]) {
-    for (side, of) in pair.sides.iter_mut().zip(of.iter_mut()) {
-        let before = spent();
-        side.router.advance(Duration::from_millis(5));
-        *of += spent() - before;
-    }
-    carry(pair, of);
 }
 
 /// `SHOAL_ALONE=1`: the same without another router, for the difference.
@@ -119,18 +104,18 @@ fn a_new_session_is_told() {
     let (mut packets, mut of) = (0, [0; 2]);
     let step = 1000.min(sessions);
     for from in (0..sessions).step_by(step as usize) {
-        let before = spent();
+        let before = processor_time();
         for n in from..(from + step).min(sessions) {
             let far = ("198.51.100.7", 1 + (n / 60_000) as u16);
             let flow = tuple(("10.0.0.2", 1024 + (n % 60_000) as u16), far);
             let left = pair.sides[0].out(flow, UDP, 0).unwrap();
             pair.sides[0].back(left.reversed(), UDP, 0).unwrap();
         }
-        packets += spent() - before;
-        advance(&mut pair, &mut of);
+        packets += processor_time() - before;
+        advance_and_answer(&mut pair, &mut of);
     }
     for _ in 0..30 {
-        advance(&mut pair, &mut of);
+        advance_and_answer(&mut pair, &mut of);
     }
     let each = |nanoseconds: u64| nanoseconds / u64::from(sessions);
     println!(

@@ -354,8 +354,7 @@ impl<S: SyncedStore, C: SyncControl<S>> SyncedFeature for Synced<S, C> {
         };
         let (rings, walk) = (state.rings.iter().map(room).collect::<Vec<_>>(), state.walks);
         drop(state);
-        for (thread, ring, room) in &rings {
-            let room = *room;
+        for &(ref thread, ref ring, room) in &rings {
             let is_late = (ring.is_late() || ring.is_behind()) && room >= WORTH;
             match &of_all {
                 Some((number, waits_for)) => {
