@@ -512,3 +512,33 @@ fn a_watch_that_fell_behind_catches_up() {
     assert!(settled, "{:?}", watch.links().collect::<Vec<_>>());
     assert!(events < 2000, "nothing was lost, so nothing was proved");
 }
+
+#[test]
+fn a_change_while_a_watch_catches_up_is_not_lost() {
+    if !can_run("a_change_while_a_watch_catches_up_is_not_lost") {
+        return;
+    }
+    let ns = veth("while");
+    let mut watch = ns.inside(|| LinkWatch::open().unwrap());
+    let batch = std::env::temp_dir().join(ns.name());
+    let lines: Vec<_> = (0..2000).map(|i| format!("link set va mtu {}\n", 1000 + i % 400)).collect();
+    std::fs::write(&batch, lines.concat()).unwrap();
+    ns.ip(&format!("-batch {}", batch.display()));
+    std::fs::remove_file(batch).unwrap();
+    // The kernel announces nothing more until all of what waits has been read, some 90 changes: most of it has been then.
+    let mut events = 0;
+    let mut later = false;
+    wait_for(SECOND, || {
+        while watch.next_event().unwrap().is_some() {
+            events += 1;
+            if events == 80 {
+                ns.ip("link set vb mtu 1234");
+                later = true;
+            }
+        }
+        false
+    });
+    assert!(later && events < 2000, "{events} events: nothing was lost, so nothing was proved");
+    let mtu = watch.links().find(|l| l.name == "vb").unwrap().mtu;
+    assert_eq!(mtu, 1234);
+}

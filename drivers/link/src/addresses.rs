@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkPayload};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_sys::Socket;
 
-use crate::netlink::{SubscriptionRead, hear, subscribe};
+use crate::netlink::{Loss, SubscriptionRead, hear, subscribe};
 use crate::{Error, IfIndex, netlink};
 
 /// `RTMGRP_IPV4_IFADDR` and `RTMGRP_IPV6_IFADDR` of linux/rtnetlink.h.
@@ -23,7 +23,9 @@ const GROUPS: u32 = 0x10 | 0x100;
 pub struct AddressWatch {
     socket: Socket,
     table: BTreeMap<IfIndex, BTreeSet<IpAddr>>,
-    dumping: bool,
+    /// While the table is read again: the addresses that were announced meanwhile, or taken away; the kernel lists without a lock.
+    dump: Option<BTreeSet<(IfIndex, IpAddr)>>,
+    lost: Loss,
 }
 
 impl AddressWatch {
@@ -33,9 +35,9 @@ impl AddressWatch {
     /// The kernel cannot be asked.
     pub fn open() -> Result<Self, Error> {
         let socket = subscribe(GROUPS, "bind(RTMGRP_IFADDR)")?;
-        let mut watch = Self { socket, table: BTreeMap::new(), dumping: false };
+        let mut watch = Self { socket, table: BTreeMap::new(), dump: None, lost: Loss::default() };
         watch.start_dump()?;
-        while watch.dumping {
+        while watch.dump.is_some() {
             watch.read()?;
         }
         watch.socket.set_non_blocking(true).map_err(Error::os("fcntl(O_NONBLOCK)"))?;
@@ -70,7 +72,7 @@ impl AddressWatch {
     fn start_dump(&mut self) -> Result<(), Error> {
         let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
         self.table.clear();
-        self.dumping = true;
+        self.dump = Some(BTreeSet::new());
         netlink::send(&self.socket, request, NLM_F_REQUEST | NLM_F_DUMP, "RTM_GETADDR(dump)")
     }
 
@@ -78,23 +80,22 @@ impl AddressWatch {
         let datagram = match hear(&self.socket)? {
             SubscriptionRead::Datagram(datagram) => datagram,
             SubscriptionRead::Nothing => return Ok(()),
-            SubscriptionRead::Lost => return self.start_dump(),
+            SubscriptionRead::Lost => {
+                return if self.lost.asks(self.dump.is_some()) { self.start_dump() } else { Ok(()) };
+            }
         };
         for message in netlink::messages(&datagram) {
-            match message?.payload {
+            let message = message?;
+            let listed = message.header.flags & NLM_F_MULTIPART != 0;
+            match message.payload {
                 NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewAddress(m)) => {
-                    if let Some((index, address)) = parse(&m) {
-                        self.table.entry(index).or_default().insert(address);
-                    }
+                    self.take(&m, listed, true);
                 }
                 NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelAddress(m)) => {
-                    if let Some((index, address)) = parse(&m)
-                        && let Some(all) = self.table.get_mut(&index)
-                    {
-                        all.remove(&address);
-                    }
+                    self.take(&m, listed, false);
                 }
-                NetlinkPayload::Done(_) => self.dumping = false,
+                NetlinkPayload::Done(_) if self.lost.asks_again() => self.start_dump()?,
+                NetlinkPayload::Done(_) => self.dump = None,
                 NetlinkPayload::Error(e) if e.code.is_some() => {
                     return Err(Error::Os { what: "RTM_GETADDR(dump)", source: e.to_io() });
                 }
@@ -102,6 +103,28 @@ impl AddressWatch {
             }
         }
         Ok(())
+    }
+}
+
+impl AddressWatch {
+    fn take(&mut self, message: &AddressMessage, listed: bool, present: bool) {
+        let Some((index, address)) = parse(message) else { return };
+        if let Some(announced) = &mut self.dump {
+            if !listed {
+                announced.insert((index, address));
+            } else if announced.contains(&(index, address)) {
+                return;
+            }
+        }
+        let all = self.table.entry(index).or_default();
+        if present {
+            all.insert(address)
+        } else {
+            all.remove(&address)
+        };
+        if all.is_empty() {
+            self.table.remove(&index);
+        }
     }
 }
 

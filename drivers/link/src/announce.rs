@@ -8,6 +8,7 @@ use netlink_packet_core::{NLM_F_DUMP, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkPay
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::LinkMessage;
 use netlink_packet_route::neighbour::NeighbourMessage;
+use netlink_packet_route::nsid::NsidMessage;
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::Socket;
@@ -34,6 +35,16 @@ const AHEAD: usize = 1 << 20;
 /// Reads beside those that are needed, each time that some are asked for: what waits in the kernel becomes less faster than it is handled.
 const READS: usize = 8;
 
+/// What the kernel is asked.
+enum Question {
+    /// For all there is of a kind.
+    List(Vec<u8>),
+    /// For something small that is not followed. Its answer comes behind the announcements that waited when others were lost: those
+    /// are older than the listing that begins then. The kernel throws announcements away until all of them have been read, without
+    /// another error, so that nothing may be listed before.
+    Wait(ListingCause),
+}
+
 /// What comes out of a subscription.
 #[derive(Debug)]
 pub enum Announcement {
@@ -51,14 +62,16 @@ pub enum Announcement {
 
 /// A subscription to the tables of one network namespace. It begins with what there is. When announcements were lost
 /// because they were not read in time, what there is comes again, between [`Announcement::Begin`] and
-/// [`Announcement::End`].
+/// [`Announcement::End`]; what waited before the loss comes before.
 ///
 /// Await readability of [`Announcements::fd`], then call [`Announcements::next_one`] until it says `None`.
 pub struct Announcements {
     socket: Socket,
     /// Questions that are still to be asked; the kernel answers one at a time.
-    questions: VecDeque<Vec<u8>>,
+    questions: VecDeque<Question>,
     asking: bool,
+    /// The listing that begins when the kernel has answered the question before it.
+    begins: Option<ListingCause>,
     ready: VecDeque<Announcement>,
     /// Families of multicast routes that the kernel has.
     multicast: Vec<AddressFamily>,
@@ -82,7 +95,8 @@ impl Announcements {
         // Asked for a family that it does not have, the kernel lists all others.
         let there = MULTICAST_ROUTES.iter().filter(|(_, file)| std::path::Path::new(file).exists());
         let multicast = there.map(|(family, _)| AddressFamily::from(*family)).collect();
-        let mut this = Self { socket, questions, asking: false, ready, multicast, inbox: Inbox::default() };
+        let inbox = Inbox::default();
+        let mut this = Self { socket, questions, asking: false, begins: None, ready, multicast, inbox };
         this.list(ListingCause::Start)?;
         Ok(this)
     }
@@ -97,34 +111,56 @@ impl Announcements {
     /// # Errors
     /// The kernel cannot be asked.
     pub fn list(&mut self, cause: ListingCause) -> Result<(), Error> {
+        let is_loss = cause == ListingCause::Lost;
+        let waits = self.begins.is_some() || matches!(self.questions.front(), Some(Question::Wait(_)));
+        if waits && !is_loss {
+            // One that has not begun yet tells as much.
+            return Ok(());
+        }
         let route = |family| {
             let mut message = RouteMessage::default();
             message.header.address_family = family;
-            dump(RouteNetlinkMessage::GetRoute(message))
+            RouteNetlinkMessage::GetRoute(message)
         };
         // Links and next hops before what names them.
-        self.questions = VecDeque::from([
+        let list = [
             dump(RouteNetlinkMessage::GetLink(LinkMessage::default())),
             dump(RouteNetlinkMessage::GetAddress(AddressMessage::default())),
             dump(RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default())),
             next_hops(),
-            route(AddressFamily::Inet),
-            route(AddressFamily::Inet6),
-        ]);
-        self.questions.extend(self.multicast.iter().copied().map(route));
-        self.ready.push_back(Announcement::Begin(cause));
+            dump(route(AddressFamily::Inet)),
+            dump(route(AddressFamily::Inet6)),
+        ];
+        let multicast = self.multicast.iter().map(|family| dump(route(*family)));
+        let list = list.into_iter().chain(multicast).map(Question::List);
+        if is_loss {
+            self.questions = std::iter::once(Question::Wait(cause)).chain(list).collect();
+        } else {
+            self.questions = list.collect();
+            self.ready.push_back(Announcement::Begin(cause));
+        }
         // An answer that is still coming ends first.
         if self.asking { Ok(()) } else { self.ask() }
     }
 
     fn ask(&mut self) -> Result<(), Error> {
+        if let Some(cause) = self.begins.take() {
+            self.ready.push_back(Announcement::Begin(cause));
+        }
         let Some(question) = self.questions.pop_front() else {
             self.asking = false;
             self.ready.push_back(Announcement::End);
             return Ok(());
         };
         self.asking = true;
-        netlink::send_bytes(&self.socket, &question, "rtnetlink dump")
+        let bytes = match question {
+            Question::List(bytes) => bytes,
+            Question::Wait(cause) => {
+                self.begins = Some(cause);
+                dump(RouteNetlinkMessage::GetNsId(NsidMessage::default()))
+            }
+        };
+        netlink::send_bytes(&self.socket, &bytes, "rtnetlink dump")
     }
 
     /// Takes announcements out of the kernel before their turn, so that it has room for those that come.

@@ -55,6 +55,26 @@ pub(crate) enum SubscriptionRead {
     Lost,
 }
 
+/// Announcements were lost, for the reader of a table: it asks for all of it twice.
+///
+/// The kernel throws away what it announces, without another error, until what waited before has been read; the first answer comes
+/// behind that. What it says may be older than what was lost then, and what waited is older than what it says.
+#[derive(Default)]
+pub(crate) struct Loss(bool);
+
+impl Loss {
+    /// They were lost just now; whether the table is to be asked for, which is not so while an answer comes.
+    pub fn asks(&mut self, answers: bool) -> bool {
+        self.0 = true;
+        !answers
+    }
+
+    /// An answer has ended; whether the table is to be asked for again.
+    pub fn asks_again(&mut self) -> bool {
+        std::mem::take(&mut self.0)
+    }
+}
+
 /// Reads one datagram.
 ///
 /// # Errors

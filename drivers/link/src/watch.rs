@@ -8,7 +8,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkMessage;
 use netlink_sys::Socket;
 
-use crate::netlink::{SubscriptionRead, hear, subscribe};
+use crate::netlink::{Loss, SubscriptionRead, hear, subscribe};
 use crate::{AdminState, Error, IfIndex, Link, netlink};
 
 /// `RTMGRP_LINK` of linux/rtnetlink.h.
@@ -57,6 +57,7 @@ pub struct LinkWatch {
     table: BTreeMap<IfIndex, Link>,
     /// While the table is read again: the interfaces seen so far.
     dump: Option<BTreeSet<IfIndex>>,
+    lost: Loss,
     events: VecDeque<LinkEvent>,
 }
 
@@ -65,7 +66,13 @@ impl LinkWatch {
     /// exist already are in [`LinkWatch::links`] and make no events.
     pub fn open() -> Result<Self, Error> {
         let socket = subscribe(GROUP_LINK, "bind(RTMGRP_LINK)")?;
-        let mut watch = Self { socket, table: BTreeMap::new(), dump: None, events: VecDeque::new() };
+        let mut watch = Self {
+            socket,
+            table: BTreeMap::new(),
+            dump: None,
+            lost: Loss::default(),
+            events: VecDeque::new(),
+        };
         watch.start_dump()?;
         while watch.dump.is_some() {
             watch.read()?;
@@ -113,7 +120,9 @@ impl LinkWatch {
         let datagram = match hear(&self.socket)? {
             SubscriptionRead::Datagram(datagram) => datagram,
             SubscriptionRead::Nothing => return Ok(()),
-            SubscriptionRead::Lost => return self.start_dump(),
+            SubscriptionRead::Lost => {
+                return if self.lost.asks(self.dump.is_some()) { self.start_dump() } else { Ok(()) };
+            }
         };
         for message in netlink::messages(&datagram) {
             let message = message?;
@@ -122,6 +131,7 @@ impl LinkWatch {
             match message.payload {
                 NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(m)) => self.changed(&m, dumped),
                 NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelLink(m)) => self.deleted(&m),
+                NetlinkPayload::Done(_) if self.lost.asks_again() => self.start_dump()?,
                 NetlinkPayload::Done(_) => self.dump_done(),
                 NetlinkPayload::Error(e) if e.code.is_some() => {
                     return Err(Error::Os { what: "RTM_GETLINK(dump)", source: e.to_io() });
