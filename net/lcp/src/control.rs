@@ -34,6 +34,7 @@ const PHY_FEATURES: [(&str, &str); 5] = [
 mod batch;
 mod facts;
 mod links;
+mod listing;
 mod mirror;
 mod multicast;
 mod netlink;

@@ -235,6 +235,11 @@ pub(super) fn show_drift(control: &Control, _: &Args) -> Result<Output, CliError
             Subject::Address(index, address) => format!("address {} of {}", prefix(address), on(index)),
             Subject::Neighbor(index, address) => format!("neighbor {address} of {}", on(index)),
             Subject::NextHop(id) => format!("next hop {id}"),
+            Subject::MulticastRoute(named) => {
+                let (table, source, group) = *named;
+                format!("multicast route ({source}, {group}) table {table}")
+            }
+            Subject::Link(index) => on(index),
         };
         DriftRow {
             ago: now.since(drift.found).as_secs_f64(),

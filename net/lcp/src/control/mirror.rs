@@ -15,6 +15,7 @@ use shoal_neighbor::Families;
 use shoal_neighbor::table::{FibEntry, Origin};
 use shoal_wire::{IpPrefix, MacAddress};
 
+use super::listing::Seen;
 use super::multicast::MulticastRoutes;
 use super::netlink::{Check, Difference, Subject, Watch};
 use super::next_hops::resilient;
@@ -22,20 +23,6 @@ use super::routes::{Installed, Key, Routes};
 use super::slices::{Change, Fate};
 use super::tables::{Held, MAIN};
 use super::*;
-
-/// What has been named since the kernel began to tell all that there is.
-#[derive(Default)]
-pub(super) struct Seen {
-    /// Routes that are told later have been named.
-    routes_since: u64,
-    /// Routes, by prefix and metric, that were announced or taken away since then: the listing may be older. A kernel that lists
-    /// without a lock (Linux 6.9 and later) may tell of a route behind the announcement that it has gone.
-    pub(super) announced: HashSet<(Key, u32)>,
-    neighbors: BTreeSet<(u32, IpAddr)>,
-    addresses: BTreeSet<(u32, (IpAddr, u8))>,
-    pub(super) next_hops: BTreeSet<u32>,
-    pub(super) links: BTreeSet<u32>,
-}
 
 /// What is known of one namespace.
 pub(super) struct Mirror {
@@ -229,12 +216,18 @@ impl Lcp {
 
     /// The kernel says something of a namespace.
     pub(super) fn hear(&self, netns: &Option<String>, told: EventOrigin, event: HostEvent) {
-        self.with(netns, |mirror| mirror.watch.count(told, &event));
+        let is_old = self.with(netns, |mirror| {
+            mirror.watch.count(told, &event);
+            mirror.is_old(told, &event)
+        });
+        if is_old == Some(true) {
+            return;
+        }
         match event {
             HostEvent::Begin(cause) => {
                 let now = self.now();
                 self.with(netns, |mirror| {
-                    mirror.seen = Some(Seen { routes_since: mirror.routes.begin(), ..Seen::default() });
+                    mirror.seen = Some(Seen::since(mirror.routes.begin()));
                     mirror.multicast.begin();
                     let moved = std::mem::take(&mut mirror.moved);
                     mirror.settling.extend(moved);

@@ -9,6 +9,7 @@ use shoal_fib::{Family, Fib, FibIndex};
 use shoal_interface::{EventOrigin, HostMulticastRoute};
 use shoal_mfib::{Change, EntryFlags, ItfFlags, Member, Mfib, Prefix, Source};
 
+use super::netlink::{Difference, Subject};
 use super::*;
 
 /// The kernel's table that daemons use unless they ask for another.
@@ -87,10 +88,10 @@ impl Lcp {
                 routes.known.remove(&key);
                 return;
             }
-            if told == EventOrigin::Listed {
-                routes.seen.iter_mut().for_each(|seen| seen.extend([key]));
+            routes.seen.iter_mut().for_each(|seen| seen.extend([key]));
+            if routes.known.insert(key, route).is_none() && mirror.watch.is_check(told) {
+                mirror.watch.note(Subject::MulticastRoute(Box::new(key)), Difference::Missing);
             }
-            routes.known.insert(key, route);
         });
         self.decide_multicast(netns, key);
     }
@@ -98,7 +99,10 @@ impl Lcp {
     /// The kernel has told all that there is.
     pub(super) fn sweep_multicast(&self, netns: &Option<String>) {
         for key in self.with(netns, |mirror| mirror.multicast.unseen()).unwrap_or_default() {
-            self.with(netns, |mirror| mirror.multicast.known.remove(&key));
+            self.with(netns, |mirror| {
+                mirror.multicast.known.remove(&key);
+                mirror.watch.note(Subject::MulticastRoute(Box::new(key)), Difference::Gone);
+            });
             self.decide_multicast(netns, key);
         }
     }

@@ -47,10 +47,12 @@ pub struct ListingInfo {
     pub entries: u64,
 }
 
-/// What a difference is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the kernel lists and announces, by what it is told apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// A route: its table in Linux, its prefix, its metric.
+    /// An interface, by the kernel's number.
+    Link(u32),
+    /// A route: its table in Linux, its prefix, its metric; all routes of the prefix without.
     Route(u32, (IpAddr, u8), Option<u32>),
     /// An address of an interface, by the kernel's number.
     Address(u32, (IpAddr, u8)),
@@ -58,6 +60,8 @@ pub enum Subject {
     Neighbor(u32, IpAddr),
     /// A next-hop object or group.
     NextHop(u32),
+    /// A multicast route: its table in Linux, source and group.
+    MulticastRoute(Box<(u32, IpAddr, IpAddr)>),
 }
 
 /// How what was known differed from what Linux listed.

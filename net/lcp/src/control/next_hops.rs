@@ -67,6 +67,7 @@ impl Lcp {
         let changed = self.with(netns, |mirror| {
             let (mut gone, mut changed): (BTreeSet<u32>, BTreeSet<u32>) = Default::default();
             for id in all {
+                mirror.seen.iter_mut().for_each(|seen| seen.note(Subject::NextHop(*id)));
                 if mirror.next_hops.remove(*id).is_none() {
                     continue;
                 }

@@ -12,14 +12,13 @@ use super::*;
 
 impl Mirror {
     /// Takes a route that is told; whether its prefix is to be decided.
-    fn take_route(&mut self, key: Key, told: EventOrigin, route: HostRoute) -> bool {
-        if let Some(seen) = &mut self.seen {
-            let named = (key, route.metric);
-            if told == EventOrigin::Announced {
-                seen.announced.insert(named);
-            } else if seen.announced.contains(&named) {
-                return false;
-            }
+    fn take_route(&mut self, key: Key, told: EventOrigin, mut route: HostRoute) -> bool {
+        let subject = Subject::Route(key.0, key.1, Some(route.metric));
+        if self.seen.as_mut().is_some_and(|seen| seen.is_old(told, subject)) {
+            return false;
+        }
+        if told == EventOrigin::Listed && self.is_outdated(&mut route) {
+            return false;
         }
         // When a next hop or group changes, the kernel may announce every route by it, which names the same number.
         let known = route.next_hop_id.filter(|id| self.next_hops.contains(*id));
@@ -46,7 +45,7 @@ impl Mirror {
             self.seen.is_some() && (key.1.0.is_ipv4() || self.routes.get(key).is_some_and(is_known));
         // Of an IPv6 route that was not known next hops may be left, of which a listing tells.
         if let Some(seen) = self.seen.as_mut().filter(|_| is_whole) {
-            seen.announced.insert((*key, route.metric));
+            seen.note(Subject::Route(key.0, key.1, Some(route.metric)));
         }
         self.routes.retain(key, |old| {
             // Of an IPv6 route next hops go one by one, but not those that it names by number.
