@@ -2,7 +2,7 @@
 //! every change.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkPayload};
 use netlink_packet_route::address::AddressMessage;
@@ -16,8 +16,8 @@ use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_s
 use shoal_interface::rtnetlink::{self, RTM_DELNEXTHOP, RTM_DELROUTE, RTM_NEWNEXTHOP, RTM_NEWROUTE};
 use shoal_interface::{EventOrigin, HostNextHop, HostRoute, ListingCause};
 
-use crate::inbox::{Filled, Inbox};
 use crate::netlink::subscribe;
+use crate::reader::{Intake, Reader};
 use crate::{Error, netlink};
 
 /// `RTMGRP_LINK`, `_NEIGH`, `_IPV4_IFADDR`, `_IPV4_MROUTE`, `_IPV4_ROUTE`, `_IPV6_IFADDR`, `_IPV6_MROUTE`, `_IPV6_ROUTE` of
@@ -30,10 +30,9 @@ pub const MULTICAST_ROUTES: [(u8, &str); 2] =
 /// million routes within seconds.
 const ROOM: usize = 128 << 20;
 
-/// Announcements that are kept here at most: a table of the Internet's size. In the kernel each takes about a kilobyte of the room.
-const AHEAD: usize = 1 << 20;
-/// Reads beside those that are needed, each time that some are asked for: what waits in the kernel becomes less faster than it is handled.
-const READS: usize = 8;
+/// Bytes of announcements that wait outside the kernel, too: those of a table of the Internet's size. In the kernel each takes about five
+/// times as much of the room.
+const AHEAD: usize = 128 << 20;
 
 /// What the kernel is asked.
 enum Question {
@@ -64,9 +63,9 @@ pub enum Announcement {
 /// because they were not read in time, what there is comes again, between [`Announcement::Begin`] and
 /// [`Announcement::End`]; what waited before the loss comes before.
 ///
-/// Await readability of [`Announcements::fd`], then call [`Announcements::next_one`] until it says `None`.
+/// A thread of its own reads the kernel's socket. Await [`Announcements::wait`], then call [`Announcements::next_one`] until it says `None`.
 pub struct Announcements {
-    socket: Socket,
+    socket: Arc<Socket>,
     /// Questions that are still to be asked; the kernel answers one at a time.
     questions: VecDeque<Question>,
     asking: bool,
@@ -75,35 +74,43 @@ pub struct Announcements {
     ready: VecDeque<Announcement>,
     /// Families of multicast routes that the kernel has.
     multicast: Vec<AddressFamily>,
-    inbox: Inbox,
+    reader: Reader,
 }
 
 impl Announcements {
     /// Subscribes in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// The kernel cannot be asked.
+    /// The kernel cannot be asked, or there can be no thread.
     pub fn open() -> Result<Self, Error> {
+        Self::open_with(ROOM, AHEAD)
+    }
+
+    /// The same with so much room for announcements that wait, in bytes: in the kernel, and outside it beside those that are read at once.
+    ///
+    /// # Errors
+    /// Those of [`Announcements::open`].
+    pub fn open_with(room: usize, ahead: usize) -> Result<Self, Error> {
         let socket = subscribe(GROUPS, "bind(AF_NETLINK)")?;
         // Beyond `net.core.rmem_max`, which a user namespace has no power over: what it grants is enough for less there.
-        if set_socket_recv_buffer_size_force(&socket, ROOM).is_err() {
-            let _ = set_socket_recv_buffer_size(&socket, ROOM);
+        if set_socket_recv_buffer_size_force(&socket, room).is_err() {
+            let _ = set_socket_recv_buffer_size(&socket, room);
             tracing::debug!("what the kernel announces has room up to net.core.rmem_max only");
         }
-        socket.set_non_blocking(true).map_err(Error::os("fcntl(O_NONBLOCK)"))?;
         let (questions, ready) = (VecDeque::new(), VecDeque::new());
         // Asked for a family that it does not have, the kernel lists all others.
         let there = MULTICAST_ROUTES.iter().filter(|(_, file)| std::path::Path::new(file).exists());
         let multicast = there.map(|(family, _)| AddressFamily::from(*family)).collect();
-        let inbox = Inbox::default();
-        let mut this = Self { socket, questions, asking: false, begins: None, ready, multicast, inbox };
+        let socket = Arc::new(socket);
+        let reader = Reader::start(Arc::clone(&socket), ahead.max(1))?;
+        let mut this = Self { socket, questions, asking: false, begins: None, ready, multicast, reader };
         this.list(ListingCause::Start)?;
         Ok(this)
     }
 
-    /// Readable when there is something to read.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    /// Waits until there is something to read.
+    pub async fn wait(&self) {
+        self.reader.wait().await;
     }
 
     /// What there is, again.
@@ -163,53 +170,27 @@ impl Announcements {
         netlink::send_bytes(&self.socket, &bytes, "rtnetlink dump")
     }
 
-    /// Takes announcements out of the kernel before their turn, so that it has room for those that come.
-    ///
-    /// # Errors
-    /// The kernel's announcements cannot be read.
-    pub fn read_ahead(&mut self) -> Result<(), Error> {
-        for _ in 0..READS {
-            if self.ready.len() >= AHEAD {
-                break;
-            }
-            match self.read() {
-                Ok(()) => {}
-                Err(e) if e.errno() == Some(libc::EAGAIN) => break,
-                Err(e) => return Err(e),
-            }
-        }
-        // What a full table has taken is given back.
-        if self.ready.len() < READS && self.ready.capacity() > AHEAD / 64 {
-            self.ready.shrink_to_fit();
-        }
-        Ok(())
-    }
-
     /// The next announcement, or `None` when there is none yet. Never blocks.
     ///
     /// # Errors
-    /// The kernel's announcements cannot be read.
+    /// The kernel's announcements cannot be read, or it cannot be asked.
     pub fn next_one(&mut self) -> Result<Option<Announcement>, Error> {
         while self.ready.is_empty() {
-            match self.read() {
-                Ok(()) => {}
-                Err(e) if e.errno() == Some(libc::EAGAIN) => return Ok(None),
-                Err(e) => return Err(e),
+            match self.reader.take() {
+                None => return Ok(None),
+                Some(Intake::Failed(e)) => return Err(e),
+                Some(Intake::Lost) => self.list(ListingCause::Lost)?,
+                Some(Intake::Datagrams(bytes, lengths)) => {
+                    let mut rest = bytes.as_slice();
+                    for len in lengths {
+                        let Some((datagram, behind)) = rest.split_at_checked(len) else { break };
+                        netlink::pieces(datagram).try_for_each(|message| self.take(message))?;
+                        rest = behind;
+                    }
+                }
             }
         }
         Ok(self.ready.pop_front())
-    }
-
-    fn read(&mut self) -> Result<(), Error> {
-        let mut inbox = std::mem::take(&mut self.inbox);
-        let read = inbox.fill(&self.socket).and_then(|filled| match filled {
-            Filled::Lost => self.list(ListingCause::Lost),
-            Filled::Yes => {
-                inbox.datagrams().flat_map(netlink::pieces).try_for_each(|message| self.take(message))
-            }
-        });
-        self.inbox = inbox;
-        read
     }
 
     fn take(&mut self, message: &[u8]) -> Result<(), Error> {

@@ -23,6 +23,7 @@ mod listener;
 mod mac;
 pub mod netlink;
 mod peer_fd;
+mod reader;
 mod stations;
 #[allow(unsafe_code)]
 mod sys;

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::Duration;
 
-use async_io::Async;
 use futures_lite::future;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
@@ -61,10 +59,8 @@ pub(crate) fn listen(
         links: BTreeMap::new(),
         due: None,
     };
-    let fd = follower.all.fd().try_clone_to_owned().map_err(Error::os("dup(AF_NETLINK)"))?;
-    let readable = Async::new_nonblocking(fd).map_err(Error::os("epoll(AF_NETLINK)"))?;
     processes.spawn("linux-cp-netlink-process", async move {
-        if let Err(error) = follower.follow(&readable, &asked).await {
+        if let Err(error) = follower.follow(&asked).await {
             tracing::error!(%error, "what the kernel does in a namespace is not followed any more");
         }
     });
@@ -124,7 +120,7 @@ struct Follower {
 }
 
 impl Follower {
-    async fn follow(mut self, readable: &Async<OwnedFd>, asked: &Receiver<()>) -> Result<(), Error> {
+    async fn follow(mut self, asked: &Receiver<()>) -> Result<(), Error> {
         let pace = Pace::default();
         loop {
             let more = self.some()?;
@@ -136,8 +132,11 @@ impl Follower {
                 pace.give_way().await;
                 continue;
             }
-            let readable = async { readable.readable().await.map(|()| Wake::Readable) };
-            let audit = async { Ok(asked.recv().await.map_or(Wake::Dropped, |()| Wake::Audit)) };
+            let readable = async {
+                self.all.wait().await;
+                Wake::Readable
+            };
+            let audit = async { asked.recv().await.map_or(Wake::Dropped, |()| Wake::Audit) };
             // A listing that is under way may have passed what a link that came up since changes.
             let due = self.due.filter(|_| self.listing.is_none());
             let link = async {
@@ -145,10 +144,10 @@ impl Follower {
                     Some(due) => self.processes.sleep(due.since(self.now())).await,
                     None => future::pending().await,
                 }
-                Ok(Wake::LinkUp)
+                Wake::LinkUp
             };
             let wake = future::or(readable, future::or(audit, link)).await;
-            match wake.map_err(Error::os("epoll(AF_NETLINK)"))? {
+            match wake {
                 Wake::Dropped => return Ok(()),
                 // A listing that is under way tells as much.
                 Wake::Audit if self.listing.is_none() => self.all.list(ListingCause::Audit)?,
@@ -170,7 +169,6 @@ impl Follower {
     fn some(&mut self) -> Result<bool, Error> {
         let mut waiting: Vec<(EventOrigin, HostEvent)> = Vec::with_capacity(AT_ONCE);
         let mut more = true;
-        self.all.read_ahead()?;
         for _ in 0..AT_ONCE {
             match self.all.next_one()? {
                 Some(Announcement::Begin(cause)) => {

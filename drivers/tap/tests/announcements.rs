@@ -3,7 +3,6 @@
 use std::fs;
 use std::time::Duration;
 
-use nix::sys::socket::{setsockopt, sockopt};
 use shoal_interface::{EventOrigin, ListingCause};
 use shoal_link::{Announcement, Announcements};
 use shoal_testkit::netns::*;
@@ -11,6 +10,16 @@ use shoal_testkit::skip;
 
 /// More routes than a socket with room for a megabyte takes.
 const MANY: usize = 10_000;
+
+fn open(ns: &Namespace, ahead: usize) -> Announcements {
+    let mut all = ns.inside(move || Announcements::open_with(1 << 20, ahead).unwrap());
+    let listed = || {
+        let mut read = std::iter::from_fn(|| all.next_one().unwrap());
+        read.any(|one| matches!(one, Announcement::End))
+    };
+    assert!(wait_for(Duration::from_secs(30), listed));
+    all
+}
 
 /// Lets `ip` do this often.
 fn batch(ns: &Namespace, lines: impl Iterator<Item = String>) {
@@ -30,16 +39,13 @@ fn what_waited_when_others_were_lost_comes_before_the_listing() {
         Ok(ns) => ns,
         Err(e) => skip!("what_waited_when_others_were_lost_comes_before_the_listing: {e}"),
     };
-    let mut all = ns.inside(|| Announcements::open().unwrap());
-    setsockopt(&all.fd(), sockopt::RcvBuf, &(1 << 20)).unwrap();
-    let read = |all: &mut Announcements| all.next_one().unwrap();
-    assert!(wait_for(Duration::from_secs(30), || matches!(read(&mut all), Some(Announcement::End))));
+    let mut all = open(&ns, 0);
     batch(&ns, (0..MANY).map(|n| format!("route add blackhole {}\n", prefix(n))));
     // Its first state waits, what becomes of it is lost.
     ns.ip(&format!("route del blackhole {}", prefix(0)));
     let (mut announced, mut begun, mut listed, mut lo) = (0, None, 0, None);
     let ended = wait_for(Duration::from_secs(30), || {
-        while let Some(one) = read(&mut all) {
+        while let Some(one) = all.next_one().unwrap() {
             match one {
                 Announcement::Begin(cause) => begun = Some((cause, announced)),
                 Announcement::Route(EventOrigin::Announced, ..) => {
@@ -70,4 +76,26 @@ fn what_waited_when_others_were_lost_comes_before_the_listing() {
     assert_eq!(begun, Some((ListingCause::Lost, announced)), "what waited before the loss is older");
     assert_eq!(listed, MANY - 1);
     assert!(lo.is_some_and(|lo| lo.contains("Mtu(1234)")), "what changed while they were read");
+}
+
+#[test]
+fn what_comes_while_the_main_thread_is_busy_is_read_nevertheless() {
+    let ns = match Namespace::new("busy") {
+        Ok(ns) => ns,
+        Err(e) => skip!("what_comes_while_the_main_thread_is_busy_is_read_nevertheless: {e}"),
+    };
+    let mut all = open(&ns, 64 << 20);
+    batch(&ns, (0..MANY).map(|n| format!("route add blackhole {}\n", prefix(n))));
+    let mut announced = 0;
+    let done = wait_for(Duration::from_secs(30), || {
+        while let Some(one) = all.next_one().unwrap() {
+            assert!(!matches!(one, Announcement::Begin(_)), "announcements were lost");
+            announced += usize::from(matches!(one, Announcement::Route(EventOrigin::Announced, ..)));
+        }
+        announced == MANY
+    });
+    assert!(done, "{announced} announced");
+    // The thread ends, whether it waits for the kernel or for room.
+    drop(all);
+    drop(open(&ns, 0));
 }
