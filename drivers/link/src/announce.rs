@@ -2,7 +2,6 @@
 //! every change.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkPayload};
 use netlink_packet_route::address::AddressMessage;
@@ -11,13 +10,12 @@ use netlink_packet_route::neighbour::NeighbourMessage;
 use netlink_packet_route::nsid::NsidMessage;
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::Socket;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 use shoal_interface::rtnetlink::{self, RTM_DELNEXTHOP, RTM_DELROUTE, RTM_NEWNEXTHOP, RTM_NEWROUTE};
 use shoal_interface::{EventOrigin, HostNextHop, HostRoute, ListingCause};
 
 use crate::netlink::subscribe;
-use crate::reader::{Intake, Reader};
+use crate::reader::{Batch, Read, Reader};
 use crate::{Error, netlink};
 
 /// `RTMGRP_LINK`, `_NEIGH`, `_IPV4_IFADDR`, `_IPV4_MROUTE`, `_IPV4_ROUTE`, `_IPV6_IFADDR`, `_IPV6_MROUTE`, `_IPV6_ROUTE` of
@@ -30,9 +28,9 @@ pub const MULTICAST_ROUTES: [(u8, &str); 2] =
 /// million routes within seconds.
 const ROOM: usize = 128 << 20;
 
-/// Bytes of announcements that wait outside the kernel, too: those of a table of the Internet's size. In the kernel each takes about five
-/// times as much of the room.
-const AHEAD: usize = 128 << 20;
+/// Bytes of announcements that wait outside the kernel, beside those that are handled: half a million routes. In the kernel each takes about
+/// six times as much of the room.
+const AHEAD: usize = 64 << 20;
 
 /// What the kernel is asked.
 enum Question {
@@ -65,7 +63,6 @@ pub enum Announcement {
 ///
 /// A thread of its own reads the kernel's socket. Await [`Announcements::wait`], then call [`Announcements::next_one`] until it says `None`.
 pub struct Announcements {
-    socket: Arc<Socket>,
     /// Questions that are still to be asked; the kernel answers one at a time.
     questions: VecDeque<Question>,
     asking: bool,
@@ -75,6 +72,8 @@ pub struct Announcements {
     /// Families of multicast routes that the kernel has.
     multicast: Vec<AddressFamily>,
     reader: Reader,
+    /// What has been read and is not announced yet.
+    batch: Batch,
 }
 
 impl Announcements {
@@ -97,14 +96,13 @@ impl Announcements {
             let _ = set_socket_recv_buffer_size(&socket, room);
             tracing::debug!("what the kernel announces has room up to net.core.rmem_max only");
         }
-        let (questions, ready) = (VecDeque::new(), VecDeque::new());
+        let (questions, ready, batch) = (VecDeque::new(), VecDeque::new(), Batch::default());
         // Asked for a family that it does not have, the kernel lists all others.
         let there = MULTICAST_ROUTES.iter().filter(|(_, file)| std::path::Path::new(file).exists());
         let multicast = there.map(|(family, _)| AddressFamily::from(*family)).collect();
-        let socket = Arc::new(socket);
-        let reader = Reader::start(Arc::clone(&socket), ahead.max(1))?;
-        let mut this = Self { socket, questions, asking: false, begins: None, ready, multicast, reader };
-        this.list(ListingCause::Start)?;
+        let reader = Reader::start(socket, ahead.max(1))?;
+        let mut this = Self { questions, asking: false, begins: None, ready, multicast, reader, batch };
+        this.list(ListingCause::Start);
         Ok(this)
     }
 
@@ -114,15 +112,12 @@ impl Announcements {
     }
 
     /// What there is, again.
-    ///
-    /// # Errors
-    /// The kernel cannot be asked.
-    pub fn list(&mut self, cause: ListingCause) -> Result<(), Error> {
+    pub fn list(&mut self, cause: ListingCause) {
         let is_loss = cause == ListingCause::Lost;
         let waits = self.begins.is_some() || matches!(self.questions.front(), Some(Question::Wait(_)));
         if waits && !is_loss {
             // One that has not begun yet tells as much.
-            return Ok(());
+            return;
         }
         let route = |family| {
             let mut message = RouteMessage::default();
@@ -147,27 +142,28 @@ impl Announcements {
             self.ready.push_back(Announcement::Begin(cause));
         }
         // An answer that is still coming ends first.
-        if self.asking { Ok(()) } else { self.ask() }
+        if !self.asking {
+            self.ask();
+        }
     }
 
-    fn ask(&mut self) -> Result<(), Error> {
+    fn ask(&mut self) {
         if let Some(cause) = self.begins.take() {
             self.ready.push_back(Announcement::Begin(cause));
         }
         let Some(question) = self.questions.pop_front() else {
             self.asking = false;
             self.ready.push_back(Announcement::End);
-            return Ok(());
+            return;
         };
         self.asking = true;
-        let bytes = match question {
+        self.reader.ask(match question {
             Question::List(bytes) => bytes,
             Question::Wait(cause) => {
                 self.begins = Some(cause);
                 dump(RouteNetlinkMessage::GetNsId(NsidMessage::default()))
             }
-        };
-        netlink::send_bytes(&self.socket, &bytes, "rtnetlink dump")
+        });
     }
 
     /// The next announcement, or `None` when there is none yet. Never blocks.
@@ -176,24 +172,23 @@ impl Announcements {
     /// The kernel's announcements cannot be read, or it cannot be asked.
     pub fn next_one(&mut self) -> Result<Option<Announcement>, Error> {
         while self.ready.is_empty() {
-            match self.reader.take() {
-                None => return Ok(None),
-                Some(Intake::Failed(e)) => return Err(e),
-                Some(Intake::Lost) => self.list(ListingCause::Lost)?,
-                Some(Intake::Datagrams(bytes, lengths)) => {
-                    let mut rest = bytes.as_slice();
-                    for len in lengths {
-                        let Some((datagram, behind)) = rest.split_at_checked(len) else { break };
-                        netlink::pieces(datagram).try_for_each(|message| self.take(message))?;
-                        rest = behind;
-                    }
+            let mut batch = std::mem::take(&mut self.batch);
+            match batch.next_piece() {
+                Some(Read::Lost) => self.list(ListingCause::Lost),
+                Some(Read::Datagram(datagram)) => {
+                    netlink::pieces(datagram).for_each(|message| self.take(message));
                 }
+                None => match self.reader.take()? {
+                    Some(more) => batch = more,
+                    None => return Ok(None),
+                },
             }
+            self.batch = batch;
         }
         Ok(self.ready.pop_front())
     }
 
-    fn take(&mut self, message: &[u8]) -> Result<(), Error> {
+    fn take(&mut self, message: &[u8]) {
         let told = told(message);
         match quickly(message) {
             Some(Quick::Route(route, present)) => {
@@ -201,28 +196,26 @@ impl Announcements {
             }
             Some(Quick::NextHop(id, hop)) => self.ready.push_back(Announcement::NextHop(told, id, hop)),
             Some(Quick::Nothing) => {}
-            None => return self.take_other(told, message),
+            None => self.take_other(told, message),
         }
-        Ok(())
     }
 
     /// Kinds of messages that are rare.
-    fn take_other(&mut self, told: EventOrigin, message: &[u8]) -> Result<(), Error> {
+    fn take_other(&mut self, told: EventOrigin, message: &[u8]) {
         // A kind of message that this program cannot read says nothing about the others.
-        let Ok(message) = netlink::read(message) else { return Ok(()) };
+        let Ok(message) = netlink::read(message) else { return };
         match message.payload {
             NetlinkPayload::InnerMessage(inner) => {
                 self.ready.push_back(Announcement::Message(told, Box::new(inner)));
             }
-            NetlinkPayload::Done(_) => self.ask()?,
+            NetlinkPayload::Done(_) => self.ask(),
             NetlinkPayload::Error(e) if e.code.is_some() => {
                 // A table that the kernel does not have.
                 tracing::debug!("rtnetlink dump: {}", e.to_io());
-                self.ask()?;
+                self.ask();
             }
             _ => {}
         }
-        Ok(())
     }
 }
 

@@ -1,4 +1,7 @@
-//! A thread that reads a netlink socket and does nothing else, so that the kernel has room for what it announces while the main thread is busy.
+//! A thread that reads a netlink socket and does little else, so that the kernel has room for what it announces while the main thread is busy.
+//!
+//! It sends the main thread's questions, too: the kernel goes on with an answer when the socket is read, and a reader that finds the answer
+//! ended by another thread's question gets an error (`EINVAL`).
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd as _;
@@ -10,29 +13,82 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use shoal_graph::process::{Receiver, Sender, channel};
 
 use crate::inbox::{Filled, Inbox};
-use crate::{Error, EventFd};
+use crate::{Error, EventFd, netlink};
 
 /// How long the thread leaves the socket alone after it has read all: in a storm the kernel would wake it for each announcement, at the
 /// expense of the daemon that makes them.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
 
-/// What the thread has read.
-pub(crate) enum Intake {
-    /// Datagrams of the kernel, one behind the other, each as long as this says.
-    Datagrams(Vec<u8>, Vec<usize>),
+/// What was read, in the order in which the kernel gave it.
+enum Piece {
+    /// So many bytes.
+    Datagram(usize),
     /// The kernel has thrown announcements away that did not fit.
     Lost,
-    /// The socket cannot be read any more.
-    Failed(Error),
+}
+
+/// Bytes of a batch at most. Batches are of few sizes, so that memory which a full table has taken is given back.
+const BATCH: usize = 256 << 10;
+
+/// Pieces in one memory.
+#[derive(Default)]
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+    /// Bytes that have been taken.
+    taken: usize,
+    pieces: VecDeque<Piece>,
+}
+
+/// A piece of a batch.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Read<'a> {
+    /// A datagram of the kernel.
+    Datagram(&'a [u8]),
+    /// The kernel has thrown announcements away that did not fit.
+    Lost,
+}
+
+impl Batch {
+    /// The next piece.
+    pub fn next_piece(&mut self) -> Option<Read<'_>> {
+        match self.pieces.pop_front()? {
+            Piece::Lost => Some(Read::Lost),
+            Piece::Datagram(len) => {
+                let from = self.taken;
+                self.taken += len;
+                self.bytes.get(from..self.taken).map(Read::Datagram)
+            }
+        }
+    }
 }
 
 /// What waits for the main thread.
 #[derive(Default)]
 struct Waiting {
-    all: VecDeque<Intake>,
+    batches: VecDeque<Batch>,
+    /// Bytes in them.
     bytes: usize,
+    /// What the kernel is to be asked.
+    questions: Vec<Vec<u8>>,
+    /// Why the thread has ended.
+    failure: Option<Error>,
     /// The main thread wants no more.
     is_over: bool,
+}
+
+impl Waiting {
+    /// Adds a piece with its bytes, if it has any.
+    fn add(&mut self, piece: Piece, bytes: &[u8]) {
+        if self.batches.back().is_none_or(|last| last.bytes.len() + bytes.len() > BATCH) {
+            // Behind another one it will be full soon.
+            let room = if self.batches.is_empty() { 0 } else { BATCH };
+            self.batches.push_back(Batch { bytes: Vec::with_capacity(room), ..Batch::default() });
+        }
+        let Some(batch) = self.batches.back_mut() else { return };
+        batch.bytes.extend_from_slice(bytes);
+        batch.pieces.push_back(piece);
+        self.bytes += bytes.len();
+    }
 }
 
 struct Shared {
@@ -48,17 +104,16 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is room; whether more is wanted.
-    fn wait_for_room(&self) -> bool {
+    /// Waits until there is room; what is to be asked then, or nothing if no more is wanted.
+    fn wait_for_room(&self) -> Option<Vec<Vec<u8>>> {
         let full = |waiting: &mut Waiting| waiting.bytes >= self.most && !waiting.is_over;
         let waiting = self.room.wait_while(self.waiting(), full);
-        !waiting.unwrap_or_else(PoisonError::into_inner).is_over
+        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        (!waiting.is_over).then(|| std::mem::take(&mut waiting.questions))
     }
 
-    fn put(&self, bytes: usize, intake: Intake) {
-        let mut waiting = self.waiting();
-        waiting.bytes += bytes;
-        waiting.all.push_back(intake);
+    fn fail(&self, error: Error) {
+        self.waiting().failure = Some(error);
     }
 }
 
@@ -67,7 +122,8 @@ pub(crate) struct Reader {
     shared: Arc<Shared>,
     /// Something waits that did not wait when the main thread looked last.
     bell: Receiver<()>,
-    stop: EventFd,
+    /// Wakes the thread: there is a question, or it is over.
+    wake: EventFd,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -76,31 +132,41 @@ impl Reader {
     ///
     /// # Errors
     /// There can be no other thread.
-    pub fn start(socket: Arc<Socket>, most: usize) -> Result<Self, Error> {
+    pub fn start(socket: Socket, most: usize) -> Result<Self, Error> {
         let shared = Arc::new(Shared { waiting: Mutex::default(), room: Condvar::new(), most });
         let (ring, bell) = channel(1);
-        let stop = EventFd::create().map_err(Error::os("eventfd"))?;
-        let (to, until) = (Arc::clone(&shared), stop.try_clone().map_err(Error::os("dup(eventfd)"))?);
+        let wake = EventFd::create().map_err(Error::os("eventfd"))?;
+        let (to, woken) = (Arc::clone(&shared), wake.try_clone().map_err(Error::os("dup(eventfd)"))?);
         let thread = std::thread::Builder::new().name("netlink-reader".into()).stack_size(128 << 10);
-        let thread = thread.spawn(move || read_all(&socket, &to, &ring, &until));
+        let thread = thread.spawn(move || read_all(&socket, &to, &ring, &woken));
         let thread = Some(thread.map_err(Error::os("the thread that reads AF_NETLINK"))?);
-        Ok(Self { shared, bell, stop, thread })
+        Ok(Self { shared, bell, wake, thread })
     }
 
-    /// The oldest thing that waits.
-    pub fn take(&self) -> Option<Intake> {
+    /// Asks the kernel, behind what was asked before.
+    pub fn ask(&self, question: Vec<u8>) {
+        self.shared.waiting().questions.push(question);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        // It is full only if it has been written to before.
+        let _ = rustix::io::write(self.wake.as_fd(), &1u64.to_ne_bytes());
+    }
+
+    /// What has waited longest, if anything waits.
+    ///
+    /// # Errors
+    /// The socket cannot be read any more.
+    pub fn take(&self) -> Result<Option<Batch>, Error> {
         let mut waiting = self.shared.waiting();
-        let taken = waiting.all.pop_front()?;
-        if let Intake::Datagrams(bytes, _) = &taken {
-            waiting.bytes = waiting.bytes.saturating_sub(bytes.len());
-        }
-        if waiting.all.is_empty() {
-            // What a full table has taken is given back.
-            waiting.all = VecDeque::new();
-        }
+        let Some(batch) = waiting.batches.pop_front() else {
+            return waiting.failure.take().map_or(Ok(None), Err);
+        };
+        waiting.bytes -= batch.bytes.len();
         drop(waiting);
         self.shared.room.notify_one();
-        Some(taken)
+        Ok(Some(batch))
     }
 
     /// Waits until something waits that did not when [`Reader::take`] returned nothing.
@@ -116,8 +182,7 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.shared.waiting().is_over = true;
         self.shared.room.notify_one();
-        // It is full only if it has been written to before.
-        let _ = rustix::io::write(self.stop.as_fd(), &1u64.to_ne_bytes());
+        self.wake();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -125,33 +190,34 @@ impl Drop for Reader {
 }
 
 /// Reads until the other end wants no more or the socket fails.
-fn read_all(socket: &Socket, shared: &Shared, ring: &Sender<()>, until: &EventFd) {
+fn read_all(socket: &Socket, shared: &Shared, ring: &Sender<()>, woken: &EventFd) {
     let (mut inbox, mut has_read) = (Inbox::default(), false);
-    while shared.wait_for_room() {
-        match inbox.fill(socket) {
+    while let Some(questions) = shared.wait_for_room() {
+        let asked = questions.iter().try_for_each(|one| netlink::send_bytes(socket, one, "rtnetlink dump"));
+        match asked.and_then(|()| inbox.fill(socket)) {
             Ok(Filled::Yes) => {
-                let lengths: Vec<usize> = inbox.datagrams().map(<[u8]>::len).filter(|len| *len > 0).collect();
-                if lengths.is_empty() {
+                let mut datagrams = inbox.datagrams().filter(|datagram| !datagram.is_empty()).peekable();
+                if datagrams.peek().is_none() {
                     continue;
                 }
-                let mut bytes = Vec::with_capacity(lengths.iter().sum());
-                inbox.datagrams().for_each(|datagram| bytes.extend_from_slice(datagram));
-                shared.put(bytes.len(), Intake::Datagrams(bytes, lengths));
+                let mut waiting = shared.waiting();
+                datagrams.for_each(|datagram| waiting.add(Piece::Datagram(datagram.len()), datagram));
             }
-            Ok(Filled::Lost) => shared.put(0, Intake::Lost),
+            Ok(Filled::Lost) => shared.waiting().add(Piece::Lost, &[]),
             Err(e) if e.errno() == Some(libc::EAGAIN) => {
-                let [stop, readable] =
-                    [PollFd::new(until, PollFlags::IN), PollFd::new(socket, PollFlags::IN)];
+                let [wake, readable] =
+                    [PollFd::new(woken, PollFlags::IN), PollFd::new(socket, PollFlags::IN)];
                 // A signal, or what cannot be waited for, is found by reading.
                 let _ = if std::mem::take(&mut has_read) {
-                    rustix::event::poll(&mut [stop], Some(&PAUSE))
+                    rustix::event::poll(&mut [wake], Some(&PAUSE))
                 } else {
-                    rustix::event::poll(&mut [stop, readable], None)
+                    rustix::event::poll(&mut [wake, readable], None)
                 };
+                woken.drain();
                 continue;
             }
             Err(e) => {
-                shared.put(0, Intake::Failed(e));
+                shared.fail(e);
                 let _ = ring.try_send(());
                 return;
             }

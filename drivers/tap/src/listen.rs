@@ -1,6 +1,7 @@
 //! What the kernel says of a namespace, in the words of [`shoal_interface::HostEvent`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -38,6 +39,10 @@ impl HostListener for Listener {
     }
 }
 
+/// How soon the kernel is tried again that could not be heard, and how late at most.
+const FIRST_REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(64);
+
 /// How long after an interface came up all is listed again. In between others may come up, too.
 const QUIET: Duration = Duration::from_millis(50);
 
@@ -59,11 +64,7 @@ pub(crate) fn listen(
         links: BTreeMap::new(),
         due: None,
     };
-    processes.spawn("linux-cp-netlink-process", async move {
-        if let Err(error) = follower.follow(&asked).await {
-            tracing::error!(%error, "what the kernel does in a namespace is not followed any more");
-        }
-    });
+    processes.spawn("linux-cp-netlink-process", follower.follow_on(netns, asked));
     Ok(Box::new(Listener(ask)))
 }
 
@@ -120,7 +121,29 @@ struct Follower {
 }
 
 impl Follower {
-    async fn follow(mut self, asked: &Receiver<()>) -> Result<(), Error> {
+    /// Follows until the listener is dropped: when the kernel cannot be heard any more, from the beginning again.
+    async fn follow_on(mut self, netns: Option<File>, asked: Receiver<()>) {
+        while let Err(mut error) = self.follow(&asked).await {
+            let mut rest = FIRST_REST;
+            loop {
+                tracing::error!(%error, seconds = rest.as_secs(), "what the kernel does in a namespace is not heard, until it is tried again");
+                self.processes.sleep(rest).await;
+                if asked.is_closed() {
+                    return;
+                }
+                match run_in(netns.as_ref(), || Ok(Announcements::open()?)) {
+                    Ok(all) => {
+                        (self.all, self.listing) = (all, None);
+                        break;
+                    }
+                    Err(again) => error = again,
+                }
+                rest = LONGEST_REST.min(rest * 2);
+            }
+        }
+    }
+
+    async fn follow(&mut self, asked: &Receiver<()>) -> Result<(), Error> {
         let pace = Pace::default();
         loop {
             let more = self.some()?;
@@ -150,11 +173,11 @@ impl Follower {
             match wake {
                 Wake::Dropped => return Ok(()),
                 // A listing that is under way tells as much.
-                Wake::Audit if self.listing.is_none() => self.all.list(ListingCause::Audit)?,
+                Wake::Audit if self.listing.is_none() => self.all.list(ListingCause::Audit),
                 Wake::LinkUp => {
                     // The kernel takes next hops into use again without announcing it.
                     self.due = None;
-                    self.all.list(ListingCause::LinkUp)?;
+                    self.all.list(ListingCause::LinkUp);
                 }
                 Wake::Audit | Wake::Readable => {}
             }

@@ -99,3 +99,29 @@ fn what_comes_while_the_main_thread_is_busy_is_read_nevertheless() {
     drop(all);
     drop(open(&ns, 0));
 }
+
+#[test]
+fn what_is_listed_while_all_changes_comes_to_its_end() {
+    let ns = match Namespace::new("often") {
+        Ok(ns) => ns,
+        Err(e) => skip!("what_is_listed_while_all_changes_comes_to_its_end: {e}"),
+    };
+    let mut all = open(&ns, 64 << 20);
+    std::thread::scope(|scope| {
+        let changes = (0..10 * MANY).map(|n| {
+            let word = if n % 2 == 0 { "add" } else { "del" };
+            format!("route {word} blackhole {}\n", prefix(n / 2))
+        });
+        let changing = scope.spawn(|| batch(&ns, changes));
+        let mut listings = 0;
+        while !changing.is_finished() || listings < 10 {
+            all.list(ListingCause::Audit);
+            let ended = wait_for(Duration::from_secs(30), || {
+                let mut read = std::iter::from_fn(|| all.next_one().unwrap());
+                read.any(|one| matches!(one, Announcement::End))
+            });
+            assert!(ended, "listing {listings}");
+            listings += 1;
+        }
+    });
+}
