@@ -3,7 +3,7 @@
 //! The kernel announces changes while it lists, and lists without a lock (Linux 6.9 and later): it may tell of a thing behind the
 //! announcement that this has changed or gone. So what was announced since the listing began counts.
 
-use shoal_interface::{EventOrigin, HostEvent, HostNextHop, HostPath, HostRoute, HostWay};
+use shoal_interface::{EventOrigin, HostEvent, HostLink, HostNextHop, HostPath, HostRoute, HostWay};
 
 use super::mirror::Mirror;
 use super::netlink::Subject;
@@ -72,9 +72,16 @@ impl Mirror {
         if self.seen.as_mut().is_some_and(|seen| seen.is_old(told, subject)) {
             return true;
         }
-        let by_lost = |path: &HostPath| self.has_lost(path);
-        told == EventOrigin::Listed
-            && matches!(event, HostEvent::NextHop { hop: Some(HostNextHop::One(path)), .. } if by_lost(path))
+        let (EventOrigin::Listed, HostEvent::NextHop { id, hop: Some(HostNextHop::One(path)) }) =
+            (told, event)
+        else {
+            return false;
+        };
+        let is_lost = self.has_lost(path, |link| link.up && link.carrier);
+        if is_lost && let Some(seen) = &mut self.seen {
+            seen.note(Subject::NextHop(*id));
+        }
+        is_lost
     }
 
     /// Takes what a listing is too old to know out of a route of it; whether nothing is left. The kernel takes routes and next hops
@@ -86,15 +93,14 @@ impl Mirror {
         }
         let HostWay::Via(paths) = &mut route.way else { return false };
         let before = paths.len();
-        paths.retain(|path| !self.has_lost(path));
+        paths.retain(|path| !self.has_lost(path, |link| link.up));
         before > 0 && paths.is_empty()
     }
 
-    /// Whether the interface that a path leaves by has gone or gone down since the listing began.
-    fn has_lost(&self, path: &HostPath) -> bool {
+    /// Whether the interface that a path leaves by has gone since the listing began, or become one that cannot have such a path.
+    fn has_lost(&self, path: &HostPath, can_have: impl Fn(&HostLink) -> bool) -> bool {
         let index = path.host_index;
         let has_changed = |seen: &Seen| seen.announced.contains(&Subject::Link(index));
-        self.seen.as_ref().is_some_and(has_changed)
-            && (self.down.contains(&index) || !self.links.contains_key(&index))
+        self.seen.as_ref().is_some_and(has_changed) && !self.links.get(&index).is_some_and(can_have)
     }
 }

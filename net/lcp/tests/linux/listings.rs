@@ -119,24 +119,28 @@ fn a_listing_names_routes_whose_way_went_meanwhile() {
     let number = |hop: Option<HostNextHop>| HostEvent::NextHop { id: 5, hop };
     let one = || number(Some(HostNextHop::One(path)));
     let gone = HostEvent::Gone { host_index: 7 };
-    // What the kernel takes away without a word: what goes, and what it has listed just before.
-    for (goes, route) in [
+    // What the kernel takes away without a word: what goes, and what it has listed just before. Whether the next hop was known before.
+    for ((goes, route), is_known) in [
         (link(false, false), &plain),
         (link(false, false), &plain6),
         (gone, &plain),
         (number(None), &numbered),
         (link(true, false), &numbered),
-    ] {
+    ]
+    .iter()
+    .flat_map(|case| [(case, true), (case, false)])
+    {
         let Setup { router, .. } = setup();
         let listed = |event| hear_as(&router, EventOrigin::Listed, [event]);
-        hear(&router, [link(true, true), one()]);
+        hear(&router, [link(true, true)]);
+        hear(&router, is_known.then(one));
         listed(HostEvent::Begin(ListingCause::Audit));
         listed(link(true, true));
         hear(&router, [goes.clone()]);
         listed(one());
-        listed(HostEvent::Route { route: route.clone(), present: true });
+        listed(HostEvent::Route { route: (*route).clone(), present: true });
         listed(HostEvent::End);
         let info = router.get::<Lcp>().followed()[0].clone();
-        assert_eq!((info.prefixes, info.next_hops, info.drifted), (0, 0, 0), "{goes:?}");
+        assert_eq!((info.prefixes, info.next_hops, info.drifted), (0, 0, 0), "{goes:?} {is_known}");
     }
 }
