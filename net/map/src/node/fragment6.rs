@@ -18,13 +18,13 @@ use super::Error;
 pub struct Cut6 {
     mtu: u16,
     /// Not 0: they go to a next hop that is set.
-    is_known: u16,
+    has_next_hop: u16,
 }
 
 impl Cut6 {
     /// Pieces of at most `mtu` bytes, by a next hop that is set or the table's.
-    pub fn new(mtu: u16, is_known: bool) -> Cut6 {
-        Cut6 { mtu, is_known: is_known.into() }
+    pub fn new(mtu: u16, has_next_hop: bool) -> Cut6 {
+        Cut6 { mtu, has_next_hop: has_next_hop.into() }
     }
 }
 
@@ -53,8 +53,8 @@ impl FrameNode for Fragment6 {
         let mut pieces = cx.blank();
         for mut buffer in frame.drain() {
             let mut pkt = cx.cache().packet(&mut buffer);
-            let Cut6 { mtu, is_known } = *pkt.scratch::<Cut6>();
-            let next = if is_known == 0 { Next::Lookup } else { Next::LoadBalance };
+            let Cut6 { mtu, has_next_hop } = *pkt.scratch::<Cut6>();
+            let next = if has_next_hop == 0 { Next::Lookup } else { Next::LoadBalance };
             match self.cutter.cut(&mut pkt, mtu.into(), &mut pieces, cx) {
                 Ok(_) => {
                     cx.send_frame(next.edge(), &mut pieces);

@@ -128,11 +128,11 @@ impl PacketNode for Ip4MapT {
         Self::translate(pkt, (config, domain), &seen, customer)?;
         self.shared.count(TX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
-        let is_known = go_to(hop, pkt);
+        let has_next_hop = go_to(hop, pkt);
         if pkt.len() > of_domain.into() && !pkt.flags().has(Flags::GSO) {
-            *pkt.scratch::<Cut6>() = Cut6::new(of_domain, is_known);
+            *pkt.scratch::<Cut6>() = Cut6::new(of_domain, has_next_hop);
             return Ok(Next::Fragment);
         }
-        Ok(if is_known { Next::LoadBalance } else { Next::Lookup })
+        Ok(if has_next_hop { Next::LoadBalance } else { Next::Lookup })
     }
 }

@@ -165,7 +165,7 @@ impl PacketNode for Ip6MapT {
         customers.translate(pkt, settings, src)?;
         self.shared.count(RX, cx.thread(), index, bytes);
         cx.count(Error::Valid, 1);
-        let is_known = go_to(hop, pkt);
-        Ok(if is_known { Next::LoadBalance } else { Next::Lookup })
+        let has_next_hop = go_to(hop, pkt);
+        Ok(if has_next_hop { Next::LoadBalance } else { Next::Lookup })
     }
 }
