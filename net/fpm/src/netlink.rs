@@ -6,7 +6,7 @@ use shoal_interface::rtnetlink::{
     HEADER, RTM_DELNEXTHOP, RTM_DELROUTE, RTM_NEWNEXTHOP, RTM_NEWROUTE, RTMSG, RouteView, aligned, next_hop,
     u16_at, u32_at,
 };
-use shoal_interface::{HostNextHop, HostPath, HostWay};
+use shoal_interface::{HostNextHop, HostPaths, HostWay};
 use shoal_wire::IpPrefix;
 
 const NLM_F_REQUEST: u16 = 1;
@@ -132,11 +132,11 @@ enum NoPaths {
 }
 
 /// The next hops of a route.
-fn paths(view: &RouteView<'_>) -> Result<Vec<HostPath>, NoPaths> {
+fn paths(view: &RouteView<'_>) -> Result<HostPaths, NoPaths> {
     let Some(hops) = view.hops() else {
-        return view.single.path(1).map(|path| vec![path]).ok_or(NoPaths::OtherKind);
+        return view.single.path(1).map(|path| HostPaths::from([path])).ok_or(NoPaths::OtherKind);
     };
-    let (mut all, mut unknown) = (Vec::new(), false);
+    let (mut all, mut unknown) = (HostPaths::new(), false);
     for hop in hops {
         let hop = hop.ok_or(NoPaths::Malformed)?;
         match hop.single.path(hop.weight) {

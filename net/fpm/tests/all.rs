@@ -208,13 +208,13 @@ fn messages_say_what_their_bytes_say() {
     };
     let one = route(&new_route("198.51.100.0/24", &[oif(3), gateway("10.0.0.7")]));
     assert_eq!((one.table, one.protocol, one.prefix.to_string().as_str()), (254, 186, "198.51.100.0/24"));
-    assert_eq!(one.way, Some(RouteExit::Direct(HostWay::Via(vec![via(3, "10.0.0.7", 1)]))));
+    assert_eq!(one.way, Some(RouteExit::Direct(HostWay::via([via(3, "10.0.0.7", 1)]))));
     let six = route(&new_route("2001:db8:5::/48", &[table(1000), id(12)]));
     assert_eq!((six.table, six.way), (1000, Some(RouteExit::Id(12))));
     let many = route(&new_route("0.0.0.0/0", &[multipath(&[(3, 0, "10.0.0.7"), (4, 9, "10.0.1.7")])]));
     assert_eq!(
         many.way,
-        Some(RouteExit::Direct(HostWay::Via(vec![via(3, "10.0.0.7", 1), via(4, "10.0.1.7", 10)])))
+        Some(RouteExit::Direct(HostWay::via([via(3, "10.0.0.7", 1), via(4, "10.0.1.7", 10)])))
     );
     let mut no_way = new_route("192.0.2.0/24", &[]);
     no_way[16 + 7] = 6;

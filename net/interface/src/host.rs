@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use shoal_buffer::SwIfIndex;
 use shoal_wire::MacAddress;
+use smallvec::SmallVec;
 
 use crate::{TagKind, Vid};
 
@@ -227,7 +228,7 @@ impl HostRoute {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostWay {
     /// Sends them to one of these.
-    Via(Vec<HostPath>),
+    Via(HostPaths),
     /// Throws them away.
     Blackhole,
     /// Tells the sender that there is no way.
@@ -235,6 +236,16 @@ pub enum HostWay {
     /// Tells the sender that it is forbidden.
     Prohibit,
 }
+
+impl HostWay {
+    /// To one of these.
+    pub fn via(paths: impl IntoIterator<Item = HostPath>) -> Self {
+        Self::Via(paths.into_iter().collect())
+    }
+}
+
+/// Next hops of a route: nearly always it is one, which needs no memory of its own.
+pub type HostPaths = SmallVec<[HostPath; 1]>;
 
 /// One next hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

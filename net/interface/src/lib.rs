@@ -39,8 +39,8 @@ pub use event::Event;
 pub use header::LinkHeader;
 pub use host::{
     EventOrigin, HostChange, HostEvent, HostEventHandler, HostLayer, HostLink, HostLinkKind, HostListener,
-    HostMulticastRoute, HostNextHop, HostNextHops, HostPath, HostPort, HostPorts, HostRoute, HostSide,
-    HostWay, ListingCause, Resolved,
+    HostMulticastRoute, HostNextHop, HostNextHops, HostPath, HostPaths, HostPort, HostPorts, HostRoute,
+    HostSide, HostWay, ListingCause, Resolved,
 };
 pub use loopback_rx::{receive_again, send_received};
 pub use names::InterfaceArg;

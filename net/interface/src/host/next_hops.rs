@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{HostPath, HostWay};
+use super::{HostPath, HostPaths, HostWay};
 
 /// Groups may hold groups no deeper than this: the kernel allows none at all.
 const DEPTH: usize = 2;
@@ -164,7 +164,7 @@ fn members(hop: &HostNextHop) -> impl Iterator<Item = u32> {
 }
 
 /// Shares of 16 bits in the 8 that a path has: the largest becomes 255 if it is more.
-fn scaled(paths: &[(HostPath, u32)]) -> Vec<HostPath> {
+fn scaled(paths: &[(HostPath, u32)]) -> HostPaths {
     let most = paths.iter().map(|(_, share)| *share).max().unwrap_or(1).max(255);
     let weight = |share: u32| (share * 255 / most).clamp(1, 255) as u8;
     paths.iter().map(|(path, share)| HostPath { weight: weight(*share), ..*path }).collect()

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::{Attributes, Single, address, aligned, u16_at, u32_at};
-use crate::{HostPath, HostRoute, HostWay};
+use crate::{HostPaths, HostRoute, HostWay};
 
 /// A route is there, or is another one now.
 pub const RTM_NEWROUTE: u16 = 24;
@@ -165,14 +165,13 @@ pub fn host_route(body: &[u8]) -> Option<HostRoute> {
     Some(HostRoute { table, prefix, metric, protocol, next_hop_id, way })
 }
 
-fn paths(view: &RouteView<'_>) -> Option<Vec<HostPath>> {
-    let mut all = Vec::new();
+fn paths(view: &RouteView<'_>) -> Option<HostPaths> {
+    let mut all = HostPaths::new();
     for hop in view.hops().into_iter().flatten() {
         let hop = hop?;
         all.extend(hop.single.path(hop.weight).filter(|_| !hop.is_dead));
     }
     if let Some(path) = view.single.path(1) {
-        all.reserve_exact(1);
         all.push(path);
     }
     Some(all)
@@ -216,14 +215,14 @@ mod tests {
         let gateway = attribute(5, &[192, 0, 2, 1]);
         let all = [to(), number(RTA_PRIORITY, 20), number(RTA_TABLE, 1000), number(4, 7), gateway.clone()];
         let bytes = message(HEADER4, &[&all[..], &[number(RTA_NH_ID, 9)]].concat());
-        let path = HostPath { host_index: 7, next_hop: Some([192, 0, 2, 1].into()), weight: 1 };
+        let path = crate::HostPath { host_index: 7, next_hop: Some([192, 0, 2, 1].into()), weight: 1 };
         let route = HostRoute {
             table: 1000,
             prefix: ([198, 51, 100, 0].into(), 24),
             metric: 20,
             protocol: 186,
             next_hop_id: Some(9),
-            way: HostWay::Via(vec![path]),
+            way: HostWay::via([path]),
         };
         assert_eq!(host_route(&bytes), Some(route));
         // The default route names no destination; one of IPv6 has longer addresses.
@@ -233,7 +232,7 @@ mod tests {
         assert_eq!(way, Some((([0; 16].into(), 0), 254)));
         // Labels are not put on here.
         let wrapped = message(HEADER4, &[to(), number(4, 7), attribute(21, &[1, 0])]);
-        assert_eq!(host_route(&wrapped).map(|route| route.way), Some(HostWay::Via(Vec::new())));
+        assert_eq!(host_route(&wrapped).map(|route| route.way), Some(HostWay::via([])));
     }
 
     #[test]

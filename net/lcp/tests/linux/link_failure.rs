@@ -71,9 +71,9 @@ fn bed() -> Bed {
             let route = HostRoute { next_hop_id, protocol: 186, ..route(to, 20, way) };
             events.push(HostEvent::Route { route, present: true });
         };
-        add(BY_GROUP[at], Some(first + 2), HostWay::Via(Vec::new()));
-        add(BY_PATHS[at], None, HostWay::Via(vec![path(0, is_ip6), path(1, is_ip6)]));
-        add(BY_ONE[at], Some(first), HostWay::Via(Vec::new()));
+        add(BY_GROUP[at], Some(first + 2), HostWay::via([]));
+        add(BY_PATHS[at], None, HostWay::via([path(0, is_ip6), path(1, is_ip6)]));
+        add(BY_ONE[at], Some(first), HostWay::via([]));
     }
     hear(&router, events);
     router.advance(Duration::from_secs(10));
@@ -135,8 +135,7 @@ fn what_linux_says_of_the_failed_link_later_changes_nothing_for_the_others() {
         assert_eq!(leave(&mut bed, to), [0, all], "{to}");
     }
     for (to, id) in BY_ONE.into_iter().zip([11, 21]) {
-        let route =
-            HostRoute { next_hop_id: Some(id), protocol: 186, ..route(to, 20, HostWay::Via(Vec::new())) };
+        let route = HostRoute { next_hop_id: Some(id), protocol: 186, ..route(to, 20, HostWay::via([])) };
         hear(&bed.router, [HostEvent::Route { route, present: true }]);
         assert_eq!(leave(&mut bed, to), [0, all], "{to}");
     }

@@ -84,7 +84,7 @@ fn namespaces_do_not_share_their_main_tables() {
     // The stand-in for Linux hears the last namespace.
     let blue = router.pg(1);
     router.get::<Lcp>().create(blue.index(), "e1", Some("blue")).unwrap();
-    let by_blue = HostWay::Via(vec![shoal_interface::HostPath { host_index: 8, next_hop: None, weight: 1 }]);
+    let by_blue = HostWay::via([shoal_interface::HostPath { host_index: 8, next_hop: None, weight: 1 }]);
     hear(&router, [HostEvent::Route { route: route(TO4, 1, by_blue), present: true }]);
     let attached = shoal_fib::Via::Attached { interface: blue.index(), source: IpAddr::from([0; 4]) };
     assert!(given(&router, (0, TO4), &[attached.into()]) && !given(&router, (10, TO4), &[]));
@@ -103,7 +103,7 @@ fn of_two_namespaces_with_a_prefix_in_one_table_the_other_ones_stays() {
     lcp.create(two.index(), "e1", Some("two")).unwrap();
     let by = |host_index, next_hop: &str| {
         let next_hop = Some(next_hop.parse().unwrap());
-        HostWay::Via(vec![shoal_interface::HostPath { host_index, next_hop, weight: 1 }])
+        HostWay::via([shoal_interface::HostPath { host_index, next_hop, weight: 1 }])
     };
     let is = |way, present| HostEvent::Route { route: route(TO4, 1, way), present };
     let path = |a: &str, phy: &Port| [Path::next_hop(a.parse::<IpAddr>().unwrap(), phy.index())];

@@ -26,7 +26,7 @@ pub(super) fn route(prefix: &str, metric: u32, way: HostWay) -> HostRoute {
 }
 
 pub(super) fn via(next_hop: &str) -> HostWay {
-    HostWay::Via(vec![HostPath { host_index: 7, next_hop: Some(next_hop.parse().unwrap()), weight: 1 }])
+    HostWay::via([HostPath { host_index: 7, next_hop: Some(next_hop.parse().unwrap()), weight: 1 }])
 }
 
 /// What Linux gave the entry of a prefix.
@@ -55,7 +55,7 @@ fn routes_of_linux_by_an_image_are_the_routers_and_the_lowest_metric_counts() {
     hear(&router, [HostEvent::Begin(ListingCause::Start), is(20, via("10.0.0.7"), true), HostEvent::End]);
     assert!(given(&router, to, &path("10.0.0.7")) && !given(&router, to, &[Via::Prohibit.into()]));
     // By interfaces that have no image nothing leads here.
-    let other = HostWay::Via(vec![HostPath { host_index: 8, next_hop: None, weight: 1 }]);
+    let other = HostWay::via([HostPath { host_index: 8, next_hop: None, weight: 1 }]);
     hear(&router, [is(1, other, true)]);
     assert!(given(&router, to, &path("10.0.0.7")));
     router.get::<Lcp>().delete(phy.index()).unwrap();
@@ -78,7 +78,7 @@ fn routes_that_name_a_next_hop_follow_it_and_go_with_it() {
     };
     let path = |a: &str| Path::next_hop(a.parse::<IpAddr>().unwrap(), phy.index());
     let (to4, to6) = ("198.51.100.0/24", "2001:db8:5::/48");
-    let silent = || HostWay::Via(Vec::new());
+    let silent = || HostWay::via([]);
     // The number comes after the route, which waits.
     hear(&router, [by(to4, 1, silent())]);
     assert!(!given(&router, to4, &[path("10.0.0.7")]));
@@ -113,7 +113,7 @@ fn a_member_that_leaves_a_resilient_group_moves_its_own_flows_alone() {
         HostEvent::NextHop { id: 100, hop: Some(hop) }
     };
     let by = |to: &str| {
-        let route = HostRoute { next_hop_id: Some(100), ..route(to, 20, HostWay::Via(Vec::new())) };
+        let route = HostRoute { next_hop_id: Some(100), ..route(to, 20, HostWay::via([])) };
         HostEvent::Route { route, present: true }
     };
     let all = [11, 12, 13, 14];
@@ -151,7 +151,7 @@ fn many_routes_by_one_next_hop_change_with_it_and_what_is_not_named_again_goes()
     };
     let to = |n: u32| format!("198.{}.{}.0/24", 18 + n / 256, n % 256);
     let by = |n| {
-        let route = HostRoute { next_hop_id: Some(1), ..route(&to(n), 20, HostWay::Via(Vec::new())) };
+        let route = HostRoute { next_hop_id: Some(1), ..route(&to(n), 20, HostWay::via([])) };
         HostEvent::Route { route, present: true }
     };
     hear(&router, [one(1, "10.0.0.7")].into_iter().chain((0..400).map(by)));
@@ -282,7 +282,7 @@ fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
     let lcp = router.get::<Lcp>();
     let there = |to, way| HostEvent::Route { route: route(to, 20, way), present: true };
     let eth9 = HostEvent::Link(host_link(9, "eth9"));
-    let by_eth9 = HostWay::Via(vec![HostPath { host_index: 9, next_hop: None, weight: 1 }]);
+    let by_eth9 = HostWay::via([HostPath { host_index: 9, next_hop: None, weight: 1 }]);
     let (kept, gone, other, new) =
         ("198.51.100.0/24", "203.0.113.0/24", "2001:db8:1::/48", "2001:db8:2::/48");
     hear(
@@ -296,7 +296,7 @@ fn what_an_audit_finds_is_mended_and_told_and_what_waits_says_for_what() {
         run(&router, "show lcp pending", "").unwrap().to_text(),
         "192.0.2.0/24 table 254 metric 20 waits for an image of this router: eth9 is none\n"
     );
-    let numbered = HostRoute { next_hop_id: Some(5), ..route("192.0.2.0/25", 20, HostWay::Via(Vec::new())) };
+    let numbered = HostRoute { next_hop_id: Some(5), ..route("192.0.2.0/25", 20, HostWay::via([])) };
     hear(&router, [HostEvent::Route { route: numbered, present: true }]);
     assert!(
         run(&router, "show lcp pending", "")
@@ -422,7 +422,7 @@ fn what_is_told_together_has_the_same_effect_as_one_after_the_other() {
             let way = match random.below(8) {
                 0 => HostWay::Prohibit,
                 // By an interface that has no image.
-                1 => HostWay::Via(vec![HostPath { host_index: 9, next_hop: None, weight: 1 }]),
+                1 => HostWay::via([HostPath { host_index: 9, next_hop: None, weight: 1 }]),
                 _ => via(next_hop),
             };
             let mut route = route(to, [20, 30][random.below(2)], way);

@@ -155,7 +155,7 @@ fn routes_of_a_vrf_are_in_its_table_and_those_by_it_are_looked_up_there() {
         present,
     };
     let dev =
-        |host_index| HostWay::Via(vec![shoal_interface::HostPath { host_index, next_hop: None, weight: 1 }]);
+        |host_index| HostWay::via([shoal_interface::HostPath { host_index, next_hop: None, weight: 1 }]);
     hear(&router, [vrf(20, 10), vrf(21, 11), image(Some(20))]);
     hear(&router, [is(10, "198.51.100.0/24", via("10.0.0.7"), true)]);
     let path = [Path::next_hop(IpAddr::from([10, 0, 0, 7]), phy.index())];
@@ -303,7 +303,7 @@ fn vrfs_that_come_and_go_leave_nothing() {
             2 => image(Some(vrf_index)),
             3 => image(None),
             4 => {
-                let way = HostWay::Via(vec![shoal_interface::HostPath {
+                let way = HostWay::via([shoal_interface::HostPath {
                     host_index: if rng.below(2) == 0 { 7 } else { vrf_index },
                     next_hop: None,
                     weight: 1,
