@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
 use netlink_sys::Socket;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -124,7 +123,6 @@ pub(crate) struct Reader {
     bell: Receiver<()>,
     /// Wakes the thread: there is a question, or it is over.
     wake: EventFd,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Reader {
@@ -138,9 +136,9 @@ impl Reader {
         let wake = EventFd::create().map_err(Error::os("eventfd"))?;
         let (to, woken) = (Arc::clone(&shared), wake.try_clone().map_err(Error::os("dup(eventfd)"))?);
         let thread = std::thread::Builder::new().name("netlink-reader".into()).stack_size(128 << 10);
-        let thread = thread.spawn(move || read_all(&socket, &to, &ring, &woken));
-        let thread = Some(thread.map_err(Error::os("the thread that reads AF_NETLINK"))?);
-        Ok(Self { shared, bell, wake, thread })
+        let started = thread.spawn(move || read_all(&socket, &to, &ring, &woken));
+        started.map_err(Error::os("the thread that reads AF_NETLINK"))?;
+        Ok(Self { shared, bell, wake })
     }
 
     /// Asks the kernel, behind what was asked before.
@@ -182,10 +180,8 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.shared.waiting().is_over = true;
         self.shared.room.notify_one();
+        // It is not waited for: the kernel may let it wait for others.
         self.wake();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
