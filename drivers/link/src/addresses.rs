@@ -140,3 +140,46 @@ fn parse(message: &AddressMessage) -> Option<(IfIndex, IpAddr)> {
     }
     Some((IfIndex::new(message.header.index), local.or(address)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_announced_since_a_listing_began_counts() {
+        let socket = Socket::new(netlink_sys::protocols::NETLINK_ROUTE).unwrap();
+        let (table, lost) = (BTreeMap::new(), Loss::default());
+        let mut watch = AddressWatch { socket, table, dump: Some(BTreeSet::new()), lost };
+        let message = |last: u8| {
+            let mut message = AddressMessage::default();
+            message.header.index = 7;
+            message.attributes.push(AddressAttribute::Local([192, 0, 2, last].into()));
+            message
+        };
+        let (listed, announced) = (true, false);
+        watch.take(&message(1), announced, true);
+        watch.take(&message(1), announced, false);
+        watch.take(&message(2), announced, true);
+        // The kernel lists without a lock, and has read this before.
+        watch.take(&message(1), listed, true);
+        watch.take(&message(3), listed, true);
+        let all = |watch: &AddressWatch| watch.of(IfIndex::new(7));
+        assert_eq!(all(&watch), [2, 3].map(|last| IpAddr::from([192, 0, 2, last])));
+        watch.dump = None;
+        watch.take(&message(3), announced, false);
+        watch.take(&message(2), announced, false);
+        assert!(all(&watch).is_empty() && watch.table.is_empty());
+    }
+
+    #[test]
+    fn a_table_is_asked_for_once_more_after_a_loss() {
+        let mut lost = Loss::default();
+        assert!(!lost.asks_again());
+        // Nothing was being listed: it is asked for now, and again when the answer has ended.
+        assert!(lost.asks(false));
+        assert!(lost.asks_again() && !lost.asks_again());
+        // While an answer comes, its end is soon enough.
+        assert!(!lost.asks(true));
+        assert!(lost.asks_again() && !lost.asks_again());
+    }
+}
