@@ -55,11 +55,13 @@ def main() -> int:
     sent, answered, times = {}, set(), []
     payload = bytes(n & 0xFF for n in range(given.size))
 
-    def send(seq: int) -> None:
+    def send(nth: int) -> None:
+        # The field has 16 bits: what answers is the latest of those that it can be.
+        seq = nth & 0xFFFF
         head = struct.pack("!BBHHH", request, 0, 0, number, seq)
         # The kernel fills in the checksum of ICMPv6.
         total = 0 if six else checksum(head + payload)
-        sent[seq] = time.monotonic()
+        sent[nth] = time.monotonic()
         sock.send(struct.pack("!BBHHH", request, 0, total, number, seq) + payload)
 
     def receive() -> None:
@@ -68,9 +70,10 @@ def main() -> int:
         if len(message) < 8:
             return
         kind, _, _, of, seq = struct.unpack("!BBHHH", message[:8])
-        if kind == answer and of == number and seq in sent and seq not in answered and message[8:] == payload:
-            answered.add(seq)
-            times.append((time.monotonic() - sent[seq]) * 1000)
+        nth = len(sent) - (len(sent) - seq & 0xFFFF)
+        if kind == answer and of == number and nth in sent and nth not in answered and message[8:] == payload:
+            answered.add(nth)
+            times.append((time.monotonic() - sent[nth]) * 1000)
 
     begun = due = time.monotonic()
     while len(sent) < given.count:
@@ -95,7 +98,7 @@ def main() -> int:
         f"{len(sent)} packets transmitted, {len(answered)} received, {lost * 100 / len(sent):g}% packet loss, time {took:.0f}ms",
     ]
     if lost:
-        lines.append("lost: " + " ".join(str(seq) for seq in sent if seq not in answered))
+        lines.append("lost: " + " ".join(str(nth) for nth in sent if nth not in answered))
     if times:
         lines.append(f"rtt min/avg/max = {min(times):.3f}/{sum(times) / len(times):.3f}/{max(times):.3f} ms")
     # In one piece: a reader that has found what it looks for goes.
