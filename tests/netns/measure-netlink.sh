@@ -96,8 +96,9 @@ spent() { awk '{ print $14 + $15 }' "/proc/$router/task/$router/stat"; }
 has() { [ "$(followed)" -eq "$1" ]; }
 now() { date +%s%N; }
 phase() {
-  local name=$1 want=$2 begun cpu kernel lost_before said
+  local name=$1 want=$2 begun cpu kernel lost_before said gives
   coproc GIVE { ip netns exec "$L" "${giver[@]}" python3 "$work/give.py" "$name" "$ROUTES" "$work/some"; }
+  gives=$GIVE_PID
   read -r said <&"${GIVE[0]}" || fail "no routes can be given to the kernel"
   lost_before=$(announcements_lost)
   PATIENCE=100000 in_a ping -i 0.002 10.0.2.2 >"$work/ping" 2>&1 &
@@ -112,6 +113,7 @@ phase() {
     "$(awk -v t=$(($(spent) - cpu)) -v n="$ROUTES" 'BEGIN { printf "%.2f", t * 10000 / n }')" \
     "$(($(announcements_lost) - lost_before))" "$(worst)"
   interrupt "$A" ping
+  wait "$gives" || true
   awk '/ packets transmitted/ { print "ping " $1 - $4 " of " $1 " lost" }' "$work/ping"
 }
 # Some routes, the one that is given last among them, lead to the other image.
