@@ -111,6 +111,14 @@ impl Announcements {
         self.reader.wait().await;
     }
 
+    /// Reads what the kernel has now, a bounded part of it: what comes next is not out of date then.
+    ///
+    /// # Errors
+    /// The kernel's announcements cannot be read.
+    pub fn catch_up(&mut self) -> Result<(), Error> {
+        self.reader.catch_up()
+    }
+
     /// What there is, again.
     pub fn list(&mut self, cause: ListingCause) {
         let is_loss = cause == ListingCause::Lost;

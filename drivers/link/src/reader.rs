@@ -1,10 +1,11 @@
 //! A thread that reads a netlink socket and does little else, so that the kernel has room for what it announces while the main thread is busy.
 //!
-//! It sends the main thread's questions, too: the kernel goes on with an answer when the socket is read, and a reader that finds the answer
-//! ended by another thread's question gets an error (`EINVAL`).
+//! It sends the main thread's questions, too. The main thread reads what is left before it handles announcements, so that none of them is out of
+//! date. Only one thread uses the socket at a time: the kernel goes on with an answer when it is read, and a reader that finds the answer ended by
+//! another thread's question gets an error (`EINVAL`).
 
 use std::collections::VecDeque;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use netlink_sys::Socket;
@@ -17,6 +18,9 @@ use crate::{Error, EventFd, netlink};
 /// How long the thread leaves the socket alone after it has read all: in a storm the kernel would wake it for each announcement, at the
 /// expense of the daemon that makes them.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
+
+/// Readings of the main thread, at most, before it handles what it has.
+const READS: usize = 8;
 
 /// What was read, in the order in which the kernel gave it.
 enum Piece {
@@ -91,6 +95,8 @@ impl Waiting {
 }
 
 struct Shared {
+    /// Held to ask and to read, by either thread: what is read waits in the order in which it was read.
+    socket: Mutex<(Socket, Inbox)>,
     waiting: Mutex<Waiting>,
     /// There is room again, or it is over.
     room: Condvar,
@@ -109,6 +115,27 @@ impl Shared {
         let waiting = self.room.wait_while(self.waiting(), full);
         let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
         (!waiting.is_over).then(|| std::mem::take(&mut waiting.questions))
+    }
+
+    /// Asks what is to be asked and reads what the kernel has, as much as one call takes; whether that was anything.
+    fn read(&self, questions: &[Vec<u8>]) -> Result<bool, Error> {
+        let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let (socket, inbox) = &mut *socket;
+        questions.iter().try_for_each(|one| netlink::send_bytes(socket, one, "rtnetlink dump"))?;
+        match inbox.fill(socket) {
+            Ok(Filled::Yes) => {
+                let mut waiting = self.waiting();
+                let datagrams = inbox.datagrams().filter(|datagram| !datagram.is_empty());
+                datagrams.for_each(|datagram| waiting.add(Piece::Datagram(datagram.len()), datagram));
+                Ok(true)
+            }
+            Ok(Filled::Lost) => {
+                self.waiting().add(Piece::Lost, &[]);
+                Ok(true)
+            }
+            Err(e) if e.errno() == Some(libc::EAGAIN) => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 
     fn fail(&self, error: Error) {
@@ -131,12 +158,14 @@ impl Reader {
     /// # Errors
     /// There can be no other thread.
     pub fn start(socket: Socket, most: usize) -> Result<Self, Error> {
-        let shared = Arc::new(Shared { waiting: Mutex::default(), room: Condvar::new(), most });
+        let readable = socket.as_fd().try_clone_to_owned().map_err(Error::os("dup(AF_NETLINK)"))?;
+        let socket = Mutex::new((socket, Inbox::default()));
+        let shared = Arc::new(Shared { socket, waiting: Mutex::default(), room: Condvar::new(), most });
         let (ring, bell) = channel(1);
         let wake = EventFd::create().map_err(Error::os("eventfd"))?;
         let (to, woken) = (Arc::clone(&shared), wake.try_clone().map_err(Error::os("dup(eventfd)"))?);
         let thread = std::thread::Builder::new().name("netlink-reader".into()).stack_size(128 << 10);
-        let started = thread.spawn(move || read_all(&socket, &to, &ring, &woken));
+        let started = thread.spawn(move || read_all(&readable, &to, &ring, &woken));
         started.map_err(Error::os("the thread that reads AF_NETLINK"))?;
         Ok(Self { shared, bell, wake })
     }
@@ -150,6 +179,20 @@ impl Reader {
     fn wake(&self) {
         // It is full only if it has been written to before.
         let _ = rustix::io::write(self.wake.as_fd(), &1u64.to_ne_bytes());
+    }
+
+    /// Reads what the kernel has now: what is done about an announcement that is out of date already would be announced in turn.
+    ///
+    /// # Errors
+    /// The socket cannot be read any more.
+    pub fn catch_up(&self) -> Result<(), Error> {
+        for _ in 0..READS {
+            let is_full = self.shared.waiting().bytes >= self.shared.most;
+            if is_full || !self.shared.read(&[])? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// What has waited longest, if anything waits.
@@ -186,21 +229,12 @@ impl Drop for Reader {
 }
 
 /// Reads until the other end wants no more or the socket fails.
-fn read_all(socket: &Socket, shared: &Shared, ring: &Sender<()>, woken: &EventFd) {
-    let (mut inbox, mut has_read) = (Inbox::default(), false);
+fn read_all(socket: &OwnedFd, shared: &Shared, ring: &Sender<()>, woken: &EventFd) {
+    let mut has_read = false;
     while let Some(questions) = shared.wait_for_room() {
-        let asked = questions.iter().try_for_each(|one| netlink::send_bytes(socket, one, "rtnetlink dump"));
-        match asked.and_then(|()| inbox.fill(socket)) {
-            Ok(Filled::Yes) => {
-                let mut datagrams = inbox.datagrams().filter(|datagram| !datagram.is_empty()).peekable();
-                if datagrams.peek().is_none() {
-                    continue;
-                }
-                let mut waiting = shared.waiting();
-                datagrams.for_each(|datagram| waiting.add(Piece::Datagram(datagram.len()), datagram));
-            }
-            Ok(Filled::Lost) => shared.waiting().add(Piece::Lost, &[]),
-            Err(e) if e.errno() == Some(libc::EAGAIN) => {
+        match shared.read(&questions) {
+            Ok(true) => has_read = true,
+            Ok(false) => {
                 let [wake, readable] =
                     [PollFd::new(woken, PollFlags::IN), PollFd::new(socket, PollFlags::IN)];
                 // A signal, or what cannot be waited for, is found by reading.
@@ -218,7 +252,6 @@ fn read_all(socket: &Socket, shared: &Shared, ring: &Sender<()>, woken: &EventFd
                 return;
             }
         }
-        has_read = true;
         // One that is rung already will be heard.
         let _ = ring.try_send(());
     }

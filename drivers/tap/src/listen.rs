@@ -192,6 +192,7 @@ impl Follower {
     fn some(&mut self) -> Result<bool, Error> {
         let mut waiting: Vec<(EventOrigin, HostEvent)> = Vec::with_capacity(AT_ONCE);
         let mut more = true;
+        self.all.catch_up()?;
         for _ in 0..AT_ONCE {
             match self.all.next_one()? {
                 Some(Announcement::Begin(cause)) => {
