@@ -104,9 +104,7 @@ impl AddressWatch {
         }
         Ok(())
     }
-}
 
-impl AddressWatch {
     fn take(&mut self, message: &AddressMessage, listed: bool, present: bool) {
         let Some((index, address)) = parse(message) else { return };
         if let Some(announced) = &mut self.dump {

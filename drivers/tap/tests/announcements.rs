@@ -13,12 +13,16 @@ const MANY: usize = 10_000;
 
 fn open(ns: &Namespace, ahead: usize) -> Announcements {
     let mut all = ns.inside(move || Announcements::open_with(1 << 20, ahead).unwrap());
-    let listed = || {
+    assert!(ends(&mut all));
+    all
+}
+
+/// Reads until a listing has ended; whether one has.
+fn ends(all: &mut Announcements) -> bool {
+    wait_for(Duration::from_secs(30), || {
         let mut read = std::iter::from_fn(|| all.next_one().unwrap());
         read.any(|one| matches!(one, Announcement::End))
-    };
-    assert!(wait_for(Duration::from_secs(30), listed));
-    all
+    })
 }
 
 /// Lets `ip` do this often.
@@ -116,11 +120,7 @@ fn what_is_listed_while_all_changes_comes_to_its_end() {
         let mut listings = 0;
         while !changing.is_finished() || listings < 10 {
             all.list(ListingCause::Audit);
-            let ended = wait_for(Duration::from_secs(30), || {
-                let mut read = std::iter::from_fn(|| all.next_one().unwrap());
-                read.any(|one| matches!(one, Announcement::End))
-            });
-            assert!(ended, "listing {listings}");
+            assert!(ends(&mut all), "listing {listings}");
             listings += 1;
         }
     });

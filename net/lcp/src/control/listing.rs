@@ -25,6 +25,7 @@ fn subject(event: &HostEvent) -> Option<Subject> {
 }
 
 /// What has been named since the kernel began to list all that there is.
+#[derive(Default)]
 pub(super) struct Seen {
     /// Routes that are told later have been named.
     pub routes_since: u64,
@@ -38,14 +39,7 @@ pub(super) struct Seen {
 
 impl Seen {
     pub fn since(routes_since: u64) -> Self {
-        Self {
-            routes_since,
-            neighbors: BTreeSet::new(),
-            addresses: BTreeSet::new(),
-            next_hops: BTreeSet::new(),
-            links: BTreeSet::new(),
-            announced: HashSet::new(),
-        }
+        Self { routes_since, ..Self::default() }
     }
 
     /// Something was announced: what the listing says of it does not count.
