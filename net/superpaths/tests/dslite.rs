@@ -328,6 +328,10 @@ fn retarget(frame: &mut [u8], address: Ipv4Addr, port: u16) {
     change(16, [a, b], &[10, sum]);
     change(18, [c, d], &[10, sum]);
     change(22, port.to_be_bytes(), &[sum]);
+    // A sum of 0 would mean that there is none (RFC 768), for one of two sessions in 65,536.
+    if ip[9] == 17 && ip[sum..sum + 2] == [0, 0] {
+        ip[sum..sum + 2].fill(0xff);
+    }
 }
 
 fn compare(plain: &Side, fused: &Side, at: &str) -> usize {
