@@ -6,7 +6,7 @@
 #
 #   host a: v100 (802.1Q 100), v20 (802.1ad 10, 20), v300 --- eth0 - va   router   tap0 - eth1 --- v200 (802.1Q 200): host b
 # LIMIT=300
-: "${VLANS:=4094}" "${MOST_MS:=250}"
+: "${VLANS:=4094}" "${MOST_MS:=}"
 # ALONE=how long pings take is limited
 . "$(dirname "$0")/lib.sh"
 need ping iperf3 python3
@@ -132,6 +132,8 @@ wait "$pinging"
 alive
 pings_answered "$work/ping" || fail "pings were lost: $(tail -2 "$work/ping")"
 slowest=$(awk -F/ '/^rtt/ { print $6 }' "$work/ping")
+# None waits for all of a command to end, however slow the machine is.
+: "${MOST_MS:=$(awk -v a="$begun" -v d="$gone" 'BEGIN { print 250 * (d - a) }')}"
 awk -v s="$slowest" -v m="$MOST_MS" 'BEGIN { exit !(s < m) }' || fail "a ping took $slowest ms, at most $MOST_MS"
 ! ctl show interface | grep -q '^host-vb\.' || fail "sub-interfaces are left"
 await 10 no_buffers_used || fail "$(buffers_used) buffers are in use"
