@@ -4,16 +4,17 @@
 //! entries at once when it grows, and the main thread would stand still meanwhile. A walk over all of them can pause between
 //! the tables.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, Hash, RandomState};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// How many tables.
 const PIECES: usize = 256;
 /// Bits of a hash that choose one of them: neither those that a table chooses a place by, nor those that it compares first.
 const BITS: u32 = 40;
 
-/// Values by key.
+/// Values by key. A key is hashed once for each call, by a secret of this map.
 ///
 /// ```
 /// let mut all = shoal_infra::Pieces::default();
@@ -23,22 +24,26 @@ const BITS: u32 = 40;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Pieces<K, V> {
-    tables: Vec<HashMap<K, V>>,
+    tables: Vec<HashTable<(K, V)>>,
     hasher: RandomState,
     count: usize,
 }
 
 impl<K, V> Default for Pieces<K, V> {
     fn default() -> Self {
-        let hasher = RandomState::new();
-        let table = || HashMap::with_hasher(hasher.clone());
-        Pieces { tables: (0..PIECES).map(|_| table()).collect(), hasher, count: 0 }
+        let tables = (0..PIECES).map(|_| HashTable::new()).collect();
+        Pieces { tables, hasher: RandomState::new(), count: 0 }
     }
 }
 
+/// Which table has the key of a hash.
+fn place(hash: u64) -> usize {
+    (hash >> BITS) as usize % PIECES
+}
+
 impl<K: Hash + Eq, V> Pieces<K, V> {
-    fn place(&self, key: &K) -> usize {
-        (self.hasher.hash_one(key) >> BITS) as usize % PIECES
+    fn hash(&self, key: &K) -> u64 {
+        self.hasher.hash_one(key)
     }
 
     /// How many entries there are.
@@ -53,21 +58,38 @@ impl<K: Hash + Eq, V> Pieces<K, V> {
 
     /// The value of a key.
     pub fn get(&self, key: &K) -> Option<&V> {
-        self.tables.get(self.place(key))?.get(key)
+        let hash = self.hash(key);
+        let found = self.tables.get(place(hash))?.find(hash, |(there, _)| there == key);
+        found.map(|(_, value)| value)
     }
 
     /// The value of a key, to be changed.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        let place = self.place(key);
-        self.tables.get_mut(place)?.get_mut(key)
+        let hash = self.hash(key);
+        let found = self.tables.get_mut(place(hash))?.find_mut(hash, |(there, _)| there == key);
+        found.map(|(_, value)| value)
+    }
+
+    /// Where a key is, or may be put.
+    fn entry(&mut self, key: &K) -> Entry<'_, (K, V)> {
+        let Pieces { tables, hasher, .. } = self;
+        let hash = hasher.hash_one(key);
+        let Some(table) = tables.get_mut(place(hash)) else {
+            unreachable!("the remainder is less than PIECES")
+        };
+        table.entry(hash, |(there, _)| there == key, |(there, _)| hasher.hash_one(there))
     }
 
     /// Gives a key a value; what was there before is returned.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let place = self.place(&key);
-        let before = self.tables.get_mut(place)?.insert(key, value);
-        self.count += usize::from(before.is_none());
-        before
+        match self.entry(&key) {
+            Entry::Occupied(mut entry) => Some(std::mem::replace(&mut entry.get_mut().1, value)),
+            Entry::Vacant(free) => {
+                free.insert((key, value));
+                self.count += 1;
+                None
+            }
+        }
     }
 
     /// Calls with the value of a key, which is made first if there is none.
@@ -75,40 +97,53 @@ impl<K: Hash + Eq, V> Pieces<K, V> {
     where
         V: Default,
     {
-        let place = self.place(&key);
-        let Some(table) = self.tables.get_mut(place) else {
-            unreachable!("the remainder is less than PIECES")
-        };
-        match table.entry(key) {
-            Entry::Occupied(mut entry) => f(entry.get_mut()),
+        match self.entry(&key) {
+            Entry::Occupied(mut entry) => f(&mut entry.get_mut().1),
             Entry::Vacant(free) => {
+                let mut value = V::default();
+                let result = f(&mut value);
+                free.insert((key, value));
                 self.count += 1;
-                f(free.insert(V::default()))
+                result
             }
         }
     }
 
+    /// Calls with the value of a key, if there is one, and takes the entry out if that says so.
+    pub fn with_or_remove<T>(&mut self, key: &K, f: impl FnOnce(&mut V) -> (bool, T)) -> Option<T> {
+        let hash = self.hash(key);
+        let found = self.tables.get_mut(place(hash))?.find_entry(hash, |(there, _)| there == key);
+        let mut entry = found.ok()?;
+        let (goes, result) = f(&mut entry.get_mut().1);
+        if goes {
+            entry.remove();
+            self.count -= 1;
+        }
+        Some(result)
+    }
+
     /// Takes an entry out.
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        let place = self.place(key);
-        let gone = self.tables.get_mut(place)?.remove(key);
-        self.count -= usize::from(gone.is_some());
-        gone
+        let hash = self.hash(key);
+        let found = self.tables.get_mut(place(hash))?.find_entry(hash, |(there, _)| there == key);
+        let ((_, value), _) = found.ok()?.remove();
+        self.count -= 1;
+        Some(value)
     }
 
     /// All entries, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.tables.iter().flat_map(HashMap::iter)
+        self.tables.iter().flatten().map(|(key, value)| (key, value))
     }
 
     /// All values, in no order.
     pub fn values(&self) -> impl Iterator<Item = &V> {
-        self.tables.iter().flat_map(HashMap::values)
+        self.iter().map(|(_, value)| value)
     }
 
     /// The entries of one table; `None` behind the last one. What is there from the first table to the last is met once.
     pub fn piece(&self, number: usize) -> Option<impl Iterator<Item = (&K, &V)>> {
-        self.tables.get(number).map(HashMap::iter)
+        Some(self.tables.get(number)?.iter().map(|(key, value)| (key, value)))
     }
 }
 
@@ -132,6 +167,10 @@ mod tests {
         assert_eq!((all.len(), all.values().count(), all.iter().count()), (9_999, 9_999, 9_999));
         assert_eq!(all.with_or_default(8, |value| *value), 0);
         assert_eq!((all.len(), all.get(&9)), (10_000, Some(&10)));
+        assert_eq!(all.with_or_remove(&9, |value| (false, *value)), Some(10));
+        assert_eq!(all.with_or_remove(&9, |value| (true, *value)), Some(10));
+        assert!(all.with_or_remove(&9, |_| (true, ())).is_none() && all.len() == 9_999);
+        assert!(all.insert(9, 10).is_none());
         let mut met = BTreeSet::new();
         let mut number = 0;
         while let Some(piece) = all.piece(number) {

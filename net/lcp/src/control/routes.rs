@@ -74,6 +74,13 @@ pub(super) struct Known {
     pub installed: Option<Installed>,
 }
 
+impl Known {
+    /// Whether nothing is known any more.
+    fn is_nothing(&self) -> bool {
+        self.installed.is_none() && self.routes.0.is_empty()
+    }
+}
+
 /// What a route that is told meets.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Before {
@@ -182,13 +189,12 @@ impl Routes {
 
     /// The forwarding table has this of a prefix now, or nothing; returns what it had before.
     pub fn set_installed(&mut self, key: &Key, now: Option<Installed>) -> Option<Installed> {
-        let known = self.all.get_mut(key)?;
-        let before = std::mem::replace(&mut known.installed, now);
+        let before = self.all.with_or_remove(key, |known| {
+            let before = std::mem::replace(&mut known.installed, now);
+            (known.is_nothing(), before)
+        })?;
         self.installed += usize::from(now.is_some());
         self.installed -= usize::from(before.is_some());
-        if now.is_none() && known.routes.0.is_empty() {
-            self.all.remove(key);
-        }
         before
     }
 
@@ -205,23 +211,20 @@ impl Routes {
     /// Keeps those routes to a prefix that are wanted, by when they were told, too; whether one went.
     pub fn keep(&mut self, key: &Key, mut wanted: impl FnMut(&mut HostRoute, u64) -> bool) -> bool {
         let Routes { all, naming, prefixes, .. } = self;
-        let Some(known) = all.get_mut(key) else { return false };
-        let before = known.routes.0.len();
-        known.routes.0.retain_mut(|(route, told_in)| {
-            let stays = wanted(route, *told_in);
-            if !stays {
-                leave(naming, route);
-            }
-            stays
+        let went = all.with_or_remove(key, |known| {
+            let before = known.routes.0.len();
+            known.routes.0.retain_mut(|(route, told_in)| {
+                let stays = wanted(route, *told_in);
+                if !stays {
+                    leave(naming, route);
+                }
+                stays
+            });
+            let after = known.routes.0.len();
+            *prefixes -= usize::from(before > 0 && after == 0);
+            (known.is_nothing(), after < before)
         });
-        let after = known.routes.0.len();
-        if before > 0 && after == 0 {
-            *prefixes -= 1;
-            if known.installed.is_none() {
-                all.remove(key);
-            }
-        }
-        after < before
+        went == Some(true)
     }
 }
 
