@@ -217,6 +217,31 @@ fn a_commit_that_fails_at_any_step_ends_where_it_began() {
 }
 
 #[test]
+fn a_role_by_a_virtual_router_needs_the_one_of_its_family() {
+    let mut router = router();
+    let engine = engine(&router);
+    let ip6 = "vrrp vr add loop0 vr_id 7 ipv6 fe80::78 2001:db8::78";
+    let role = "session-sync role vrrp loop0 vr_id 7 ipv6";
+    for line in [
+        "create loopback interface instance 0",
+        "set interface ip address loop0 10.0.0.1/24",
+        "set interface ip address loop0 2001:db8::1/64",
+        "vrrp vr add loop0 vr_id 7 10.0.0.77",
+        ip6,
+        role,
+    ] {
+        router.cli(line).unwrap();
+    }
+    let all = shown(&mut router);
+    assert!(all.contains(ip6) && all.contains(role), "{all}");
+    let without = all.replace(&format!("{ip6}\n"), "");
+    let Err(Failure::Refused(errors)) = lead(&mut router, &engine, &without, Fault::None) else {
+        panic!("the virtual router of IPv4 is another one")
+    };
+    assert!(errors.iter().all(|error| error.contains(role)), "{errors:?}");
+}
+
+#[test]
 fn what_others_have_brought_stays_when_a_router_goes_back_and_goes_with_its_interface() {
     let mut router = router();
     let engine = engine(&router);

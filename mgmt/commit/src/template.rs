@@ -26,26 +26,43 @@ pub(crate) fn fill(template: &str, args: &Args, made: &str) -> String {
     text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The same without looking at blanks; a group in brackets may have another text behind a bar.
+/// The same without looking at blanks; a group in brackets may have another text behind a bar, and groups in it.
 fn filled(template: &str, args: &Args, made: &str) -> String {
     let mut text = String::new();
     let mut rest = template;
     while let Some(at) = rest.find(['<', '[']) {
         let (before, from) = rest.split_at(at);
         text.push_str(before);
-        let close = if from.starts_with('<') { '>' } else { ']' };
-        let Some(end) = from.find(close) else { break };
+        let is_group = from.starts_with('[');
+        let end = if is_group { place_of(']', 1, from) } else { from.find('>') };
+        let Some(end) = end else { break };
         let (inside, behind) =
             (from.get(1..end).unwrap_or_default(), from.get(end + 1..).unwrap_or_default());
-        if close == '>' {
-            text.push_str(&argument(inside, args, made));
-        } else {
+        if is_group {
             text.push_str(&group(inside, args, made));
+        } else {
+            text.push_str(&argument(inside, args, made));
         }
         rest = behind;
     }
     text.push_str(rest);
     text
+}
+
+/// Each character of a template with its place, and in how many groups it stands: a bracket stands in its own.
+fn in_groups(template: &str) -> impl Iterator<Item = (usize, char, usize)> {
+    let mut open: usize = 0;
+    template.char_indices().map(move |(at, c)| {
+        open += usize::from(c == '[');
+        let groups = open;
+        open = open.saturating_sub(usize::from(c == ']'));
+        (at, c, groups)
+    })
+}
+
+/// Where a character stands that is in so many groups.
+fn place_of(wanted: char, groups: usize, template: &str) -> Option<usize> {
+    in_groups(template).find(|(_, c, of)| (*c, *of) == (wanted, groups)).map(|(at, ..)| at)
 }
 
 /// What stands in brackets: for a line that has what it names, `|` and a text for any other, or `!` and a word that stands
@@ -54,7 +71,8 @@ fn group(inside: &str, args: &Args, made: &str) -> String {
     if let Some(word) = inside.strip_prefix('!') {
         return if args.has(word) { String::new() } else { word.to_owned() };
     }
-    let (group, other) = inside.split_once('|').unwrap_or((inside, ""));
+    let parts = place_of('|', 0, inside).and_then(|at| Some((inside.get(..at)?, inside.get(at + 1..)?)));
+    let (group, other) = parts.unwrap_or((inside, ""));
     if is_given(group, args) { filled(group, args, made) } else { other.to_owned() }
 }
 
@@ -75,8 +93,9 @@ fn argument(name: &str, args: &Args, made: &str) -> String {
     values.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a line has all arguments that a group names, or all words of one that names none.
+/// Whether a line has all arguments that a group names, or all words of one that names none. Groups in it may be left out.
 fn is_given(group: &str, args: &Args) -> bool {
+    let group: String = in_groups(group).filter(|(.., groups)| *groups == 0).map(|(_, c, _)| c).collect();
     let mut names = group.split('<').skip(1).filter_map(|part| part.split('>').next()).peekable();
     if names.peek().is_some() {
         let is_there = |name: &str| args.items().iter().any(|item| item.name == name && !item.word);
@@ -110,6 +129,9 @@ mod tests {
             ("del [in] [out] <n>", "del in 7"),
             ("make memif[<socket>|0]/<n>", "make memif0/7"),
             ("make [in|x]<n>", "make in7"),
+            ("make [n <n> [in] [out|x]] end", "make n 7 in x end"),
+            ("make [n <n> [table <table>|none]|no [in]]", "make n 7 table \"my table\""),
+            ("make [vrf <vrf> [in]|no [in]] end", "make no [in] end"),
             ("set <n> [!in]", "set 7"),
             ("set <n> [!out]", "set 7 out"),
             ("delete <made>", "delete loop0"),
