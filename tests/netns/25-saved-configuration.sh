@@ -113,6 +113,10 @@ LINES
 grep -E '^create host-interface name xb|host-if xd|tap8|memif id 1 |vhost2|lcp create tap6|bfd dataplane listen' "$work/before" && fail "what was deleted is saved"
 [ "$(stat -c %a "$work/lib/startup.cli")" = 640 ] || fail "mode $(stat -c %a "$work/lib/startup.cli")"
 
+# Linux's side of an interface that is up was made up, and is again.
+image_is_up() { ip -n "$R" -o link show image | grep -q '[<,]UP[,>]'; }
+image_is_up || fail "the image is down before the router is killed"
+
 # The router is killed, and restarted with the same directory; its log starts empty, too.
 again() {
   local pid=$router
@@ -128,6 +132,7 @@ logged() { grep -q "$1" "$work/shoal.log"; }
 
 again
 await 10 works || fail "the router does not forward after it was killed"
+image_is_up || fail "the image is down: $(ip -n "$R" link show image)"
 ctl show running-config >"$work/after"
 difference=$(diff -u "$work/before" "$work/after") || fail "another configuration: $difference"
 logged 'failed' && fail "commands failed"

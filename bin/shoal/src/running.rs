@@ -322,13 +322,13 @@ fn features_of_the_stack() {
         "igmp enable host loop0",
         "igmp listen enable int loop0 saddr 0.0.0.0 gaddr 232.1.1.1",
         "igmp listen enable int loop0 saddr 192.0.2.1 gaddr 232.1.1.2",
-        "lcp default netns dataplane",
-        "lcp lcp-sync on",
         "abf policy add id 1 ip4 src 10.0.0.0/8 proto tcp dport 80-90 via 10.0.0.2 loop0 weight 2 via 10.0.0.3",
         "abf policy add id 3 ip6 dscp 46 tcp-flags syn,!ack via drop",
         "abf attach ip4 policy 1 priority 5 loop0",
         "abf attach ip6 policy 3 loop0",
         "set interface state loop0 up",
+        "lcp default netns dataplane",
+        "lcp lcp-sync on",
     ]);
     same(&["create loopback interface instance 0", "set interface handoff loop0 disable"]);
 }

@@ -307,12 +307,12 @@ impl Taps {
         &self.processes
     }
 
-    /// Changes the host's side of a TAP.
-    pub(crate) fn change(
+    /// Changes the host's side of a TAP, or looks at it.
+    pub(crate) fn change<T: Send>(
         &self,
         index: SwIfIndex,
-        f: impl FnOnce(u32) -> Result<(), Error> + Send,
-    ) -> Result<(), String> {
+        f: impl FnOnce(u32) -> Result<T, Error> + Send,
+    ) -> Result<T, String> {
         self.of(index).and_then(|tap| tap.tap.change(f)).map_err(|e| e.to_string())
     }
 

@@ -9,8 +9,8 @@ use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use shoal_link::Link;
 use shoal_link::netlink::ask;
+use shoal_link::{IfIndex, Link};
 
 use crate::{Address, AdminState, Error, HostConfig};
 
@@ -107,6 +107,11 @@ pub(crate) fn set_up(ifindex: u32, up: bool) -> Result<(), Error> {
     link.header.change_mask = LinkFlags::Up;
     link.header.flags = if up { LinkFlags::Up } else { LinkFlags::empty() };
     ask(RouteNetlinkMessage::SetLink(link), 0, "RTM_SETLINK").map(drop).map_err(Error::from)
+}
+
+/// Whether an interface may be used.
+pub(crate) fn is_up(ifindex: u32) -> Result<bool, Error> {
+    Ok(Link::by_index(IfIndex::new(ifindex))?.admin == shoal_link::AdminState::Up)
 }
 
 fn add_default_route(ifindex: u32, gateway: IpAddr) -> Result<(), Error> {

@@ -62,6 +62,7 @@ pub(crate) fn listen(
         listing: None,
         rests: QUIET,
         links: BTreeMap::new(),
+        since_listing: SinceListing::default(),
         due: None,
     };
     processes.spawn("linux-cp-netlink-process", follower.follow_on(netns, asked));
@@ -106,6 +107,31 @@ fn worth_telling(waiting: &[(EventOrigin, HostEvent)], links: &Links) -> Vec<boo
     tell
 }
 
+/// Links whose state, or end, was announced since a listing began: what it says of them may be older, wherever it stands.
+#[derive(Default)]
+struct SinceListing(Option<BTreeSet<u32>>);
+
+impl SinceListing {
+    /// Whether an event is older than what was announced before it.
+    fn is_outdated(&mut self, told: EventOrigin, event: &HostEvent) -> bool {
+        match (event, &mut self.0) {
+            (HostEvent::Begin(_), announced) => *announced = Some(BTreeSet::new()),
+            (HostEvent::End, announced) => *announced = None,
+            (HostEvent::Link(link), Some(announced)) if told == EventOrigin::Listed => {
+                return announced.contains(&link.host_index);
+            }
+            (
+                HostEvent::Link(HostLink { host_index, .. }) | HostEvent::Gone { host_index },
+                Some(announced),
+            ) => {
+                announced.insert(*host_index);
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
 /// Follows the kernel in one namespace.
 struct Follower {
     all: Announcements,
@@ -116,6 +142,7 @@ struct Follower {
     /// Between two listings for links: as long as one takes, so that a link that flaps does not take all of the time.
     rests: Duration,
     links: Links,
+    since_listing: SinceListing,
     /// When all is to be listed again, because a link came up or became part of another one.
     due: Option<Time>,
 }
@@ -133,7 +160,7 @@ impl Follower {
                 }
                 match run_in(netns.as_ref(), || Ok(Announcements::open()?)) {
                     Ok(all) => {
-                        (self.all, self.listing) = (all, None);
+                        (self.all, self.listing, self.since_listing) = (all, None, SinceListing::default());
                         break;
                     }
                     Err(again) => error = again,
@@ -214,6 +241,7 @@ impl Follower {
                 }
             }
         }
+        waiting.retain(|(told, event)| !self.since_listing.is_outdated(*told, event));
         let mut tell = worth_telling(&waiting, &self.links).into_iter();
         waiting.retain(|(told, event)| {
             let is_told = tell.next().unwrap_or(true);
@@ -459,6 +487,24 @@ mod tests {
         // A listing whose end says that what it has not named is gone.
         let listing = [HostEvent::Begin(ListingCause::Audit), up(), HostEvent::End, down(), up()];
         assert_eq!(told(&listing, &links), [true, true, true, false, true]);
+    }
+
+    #[test]
+    fn what_a_listing_says_of_a_link_does_not_count_once_it_was_announced() {
+        let (mut since, link) = (SinceListing::default(), |n| plain(n, true, None));
+        let mut is_outdated = |told, event| since.is_outdated(told, &event);
+        let (announced, listed) = (EventOrigin::Announced, EventOrigin::Listed);
+        assert!(!is_outdated(announced, link(7)) && !is_outdated(listed, link(7)));
+        for cause in [ListingCause::Start, ListingCause::Audit] {
+            assert!(!is_outdated(listed, HostEvent::Begin(cause)));
+            assert!(!is_outdated(listed, link(7)) && !is_outdated(announced, link(7)));
+            assert!(!is_outdated(announced, link(7)) && is_outdated(listed, link(7)));
+            assert!(
+                !is_outdated(listed, link(8)) && !is_outdated(announced, HostEvent::Gone { host_index: 8 })
+            );
+            assert!(is_outdated(listed, link(8)) && !is_outdated(listed, HostEvent::End));
+            assert!(!is_outdated(listed, link(7)));
+        }
     }
 
     #[test]

@@ -58,6 +58,10 @@ impl HostPorts for Taps {
         self.set_host_up(interface, up).map_err(|e| e.to_string())
     }
 
+    fn is_up(&self, interface: SwIfIndex) -> Option<bool> {
+        self.change(interface, host::is_up).ok()
+    }
+
     fn set_carrier(&self, interface: SwIfIndex, plugged: bool) -> Result<(), String> {
         Taps::set_carrier(self, interface, plugged).map_err(|e| e.to_string())
     }

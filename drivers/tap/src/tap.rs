@@ -140,7 +140,7 @@ impl Tap {
     }
 
     /// Changes the host's side, in its namespace.
-    pub(crate) fn change(&self, f: impl FnOnce(u32) -> Result<(), Error> + Send) -> Result<(), Error> {
+    pub(crate) fn change<T: Send>(&self, f: impl FnOnce(u32) -> Result<T, Error> + Send) -> Result<T, Error> {
         run_in(self.netns.as_ref(), || f(self.ifindex))
     }
 

@@ -60,6 +60,10 @@ impl HostPorts for Fake {
         Ok(())
     }
 
+    fn is_up(&self, _: SwIfIndex) -> Option<bool> {
+        None
+    }
+
     fn set_carrier(&self, _: SwIfIndex, _: bool) -> Result<(), String> {
         Ok(())
     }

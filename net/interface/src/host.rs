@@ -284,6 +284,9 @@ pub trait HostPorts {
     /// Why the kernel refuses.
     fn set_up(&self, interface: SwIfIndex, up: bool) -> Result<(), String>;
 
+    /// Whether the kernel may use its side; nothing if it does not say.
+    fn is_up(&self, interface: SwIfIndex) -> Option<bool>;
+
     /// Plugs the cable in on the kernel's side, or pulls it; while this router's side is down, it is not plugged in.
     ///
     /// # Errors

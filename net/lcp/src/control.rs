@@ -318,6 +318,10 @@ impl Lcp {
         self.enter(phy, Pair { image, ..Pair::new(host, name, netns, (host_index, layer)) });
         self.follow_link(phy, data.flags().has(IfFlags::LINK_UP));
         self.listen(&place);
+        if side.is_up(host) == Some(false) {
+            // That Linux says so is no change then.
+            self.with(&place, |mirror| mirror.down.insert(host_index));
+        }
         self.pairs_changed(&place, host_index);
         // One of an earlier start may be part of a VRF and have VLANs already.
         self.follow_vrf(phy);

@@ -7,18 +7,18 @@ use crate::{Lcp, Sync};
 
 pub(crate) static LINES: &[LineKind] = &[
     LineKind::item(
-        Phase::Policies,
+        Phase::State,
         "lcp create <interface> host-if <host-if:word> [netns <netns:word>] [tun]",
         "lcp delete <interface>",
     )
     .key("interface")
     .recreates("the image in Linux, with what the kernel has on it"),
-    LineKind::setting(Phase::Policies, "lcp default netns [<netns:word>]", "", "").found(netns_at_start),
-    LineKind::setting(Phase::Policies, "lcp lcp-sync-unnumbered off", "", "lcp lcp-sync-unnumbered on"),
-    LineKind::setting(Phase::Policies, "lcp lcp-auto-subint {on | off}", "", "").found(auto_subint_at_start),
-    LineKind::item(Phase::Policies, "lcp ethertype enable <type:word>", "enable -> disable"),
-    LineKind::item(Phase::Policies, "lcp osi-proto enable <protocol:word>", "enable -> disable"),
-    LineKind::setting(Phase::Policies, "lcp lcp-sync {on | off}", "", "").found(sync_at_start),
+    LineKind::setting(Phase::State, "lcp default netns [<netns:word>]", "", "").found(netns_at_start),
+    LineKind::setting(Phase::State, "lcp lcp-sync-unnumbered off", "", "lcp lcp-sync-unnumbered on"),
+    LineKind::setting(Phase::State, "lcp lcp-auto-subint {on | off}", "", "").found(auto_subint_at_start),
+    LineKind::item(Phase::State, "lcp ethertype enable <type:word>", "enable -> disable"),
+    LineKind::item(Phase::State, "lcp osi-proto enable <protocol:word>", "enable -> disable"),
+    LineKind::setting(Phase::State, "lcp lcp-sync {on | off}", "", "").found(sync_at_start),
 ];
 
 /// The namespace that the start-up file names.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // helpers of tests
 // size: all of it is about one router with one stand-in for Linux.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
@@ -44,7 +44,7 @@ const MODULES: &[&Module] = &[
 static FAKE: Module = Module { name: "fake", init: init_fake, ..Module::NONE };
 
 #[derive(Default)]
-struct FakeHost(RefCell<Vec<String>>, RefCell<Option<HostEventHandler>>, RefCell<Vec<bool>>);
+struct FakeHost(RefCell<Vec<String>>, RefCell<Option<HostEventHandler>>, RefCell<Vec<bool>>, Cell<bool>);
 
 /// Says that Linux was asked to list all there is.
 struct Listener(Rc<FakeHost>);
@@ -82,6 +82,7 @@ impl HostPorts for Fake {
         }
         let free = (100..200).find(|n| self.interfaces.by_name(&format!("pg{n}")).is_none()).unwrap();
         let mac = Some(MacAddress([2, 0xfe, 0, 0, 1, free as u8]));
+        self.said.3.set(port.up);
         self.say(format!("create {} mac {} mtu {}", port.name, port.mac, port.mtu))?;
         self.pg
             .create_interface(&CreateInterface { id: free, mac, ..CreateInterface::default() })
@@ -98,7 +99,12 @@ impl HostPorts for Fake {
     }
 
     fn set_up(&self, _: SwIfIndex, up: bool) -> Result<(), String> {
+        self.said.3.set(up);
         self.say((if up { "up" } else { "down" }).to_string())
+    }
+
+    fn is_up(&self, _: SwIfIndex) -> Option<bool> {
+        Some(self.said.3.get())
     }
 
     fn set_carrier(&self, _: SwIfIndex, plugged: bool) -> Result<(), String> {

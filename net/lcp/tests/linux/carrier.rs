@@ -1,6 +1,10 @@
 //! Linux sees whether the other end of an interface's cable is there; which of OSI's protocols it sees.
 
-use super::{FakeHost, Interfaces, Lcp, MODULES, Router, Setup, run, setup};
+use super::mirror::hear;
+use super::{
+    FakeHost, HostEvent, HostLink, Interfaces, Lcp, ListingCause, MODULES, Router, Setup, host_link, run,
+    setup,
+};
 
 #[test]
 fn a_link_that_goes_down_is_a_pulled_cable_for_linux() {
@@ -23,6 +27,25 @@ fn an_image_of_an_interface_without_a_link_has_no_carrier() {
     router.get::<Interfaces>().set_link(phy.index(), false).unwrap();
     router.get::<Lcp>().create(phy.index(), "e0", None).unwrap();
     assert_eq!(*router.get::<FakeHost>().2.borrow(), [false]);
+}
+
+#[test]
+fn an_image_that_begins_down_takes_no_interface_down() {
+    let mut router = Router::new(MODULES);
+    let phy = router.pg(0).index();
+    let interfaces = router.get::<Interfaces>();
+    interfaces.set_admin(phy, false).unwrap();
+    router.get::<Lcp>().create(phy, "e0", None).unwrap();
+    // Without lcp-sync Linux is not asked to use the image.
+    interfaces.set_admin(phy, true).unwrap();
+    let state = |up| HostEvent::Link(HostLink { up, ..host_link(7, "e0") });
+    let is_up = || interfaces.data(phy).unwrap().is_up();
+    hear(&router, [HostEvent::Begin(ListingCause::Start), state(false), HostEvent::End]);
+    assert!(is_up(), "that is no change");
+    hear(&router, [state(true), state(false)]);
+    assert!(!is_up());
+    hear(&router, [state(true)]);
+    assert!(is_up());
 }
 
 #[test]
