@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -349,7 +350,8 @@ fn what_is_no_message_is_counted_and_not_answered() {
             .unwrap();
         // Half a message.
         stranger.write_all(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0]).unwrap();
-        drop(stranger);
+        stranger.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(stranger.read(&mut [0; 1]).unwrap(), 0, "its end has been seen");
         // Four gigabytes.
         let mut liar = UnixStream::connect(&socket).unwrap();
         liar.write_all(&[0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0]).unwrap();
