@@ -111,7 +111,7 @@ impl Announcements {
         self.reader.wait().await;
     }
 
-    /// Reads what the kernel has now, a bounded part of it: what comes next is not out of date then.
+    /// Reads what the kernel has now, a bounded part of it, so that what comes next tells of all that has happened.
     ///
     /// # Errors
     /// The kernel's announcements cannot be read.

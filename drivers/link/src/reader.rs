@@ -1,7 +1,7 @@
 //! A thread that reads a netlink socket and does little else, so that the kernel has room for what it announces while the main thread is busy.
 //!
-//! It sends the main thread's questions, too. The main thread reads what is left before it handles announcements, so that none of them is out of
-//! date. Only one thread uses the socket at a time: the kernel goes on with an answer when it is read, and a reader that finds the answer ended by
+//! It sends the main thread's questions, too. Before it acts on the state of a link the main thread reads what is left itself, because a newer
+//! state may be there. Only one thread uses the socket at a time: the kernel goes on with an answer when it is read, and a reader that finds the answer ended by
 //! another thread's question gets an error (`EINVAL`).
 
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ use crate::{Error, EventFd, netlink};
 /// expense of the daemon that makes them.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
 
-/// Readings of the main thread, at most, before it handles what it has.
+/// Readings of the main thread, at most, at a time.
 const READS: usize = 8;
 
 /// What was read, in the order in which the kernel gave it.

@@ -218,16 +218,22 @@ impl Follower {
     /// Tells some of what waits, as far as it is worth it; whether there may be more.
     fn some(&mut self) -> Result<bool, Error> {
         let mut waiting: Vec<(EventOrigin, HostEvent)> = Vec::with_capacity(AT_ONCE);
-        let mut more = true;
-        self.all.catch_up()?;
-        for _ in 0..AT_ONCE {
+        let (mut more, mut is_caught_up, mut most) = (true, false, AT_ONCE);
+        while most > 0 {
+            most -= 1;
             match self.all.next_one()? {
                 Some(Announcement::Begin(cause)) => {
                     waiting.push((EventOrigin::Listed, HostEvent::Begin(cause)));
                 }
                 Some(Announcement::End) => waiting.push((EventOrigin::Listed, HostEvent::End)),
                 Some(Announcement::Message(told, message)) => {
-                    waiting.extend(event(&message).map(|event| (told, event)));
+                    let Some(event) = event(&message) else { continue };
+                    if matches!(event, HostEvent::Link(_)) && !is_caught_up {
+                        // What is done about a state that has passed would be announced in turn.
+                        self.all.catch_up()?;
+                        (is_caught_up, most) = (true, AT_ONCE);
+                    }
+                    waiting.push((told, event));
                 }
                 Some(Announcement::Route(told, route, present)) => {
                     waiting.push((told, HostEvent::Route { route, present }));
