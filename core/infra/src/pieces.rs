@@ -7,7 +7,7 @@
 use std::hash::{BuildHasher, Hash, RandomState};
 
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
+use hashbrown::hash_table::{Entry, OccupiedEntry};
 
 /// How many tables.
 const PIECES: usize = 256;
@@ -70,6 +70,12 @@ impl<K: Hash + Eq, V> Pieces<K, V> {
         found.map(|(_, value)| value)
     }
 
+    /// Where a key is, if it is there.
+    fn found(&mut self, key: &K) -> Option<OccupiedEntry<'_, (K, V)>> {
+        let hash = self.hash(key);
+        self.tables.get_mut(place(hash))?.find_entry(hash, |(there, _)| there == key).ok()
+    }
+
     /// Where a key is, or may be put.
     fn entry(&mut self, key: &K) -> Entry<'_, (K, V)> {
         let Pieces { tables, hasher, .. } = self;
@@ -111,9 +117,7 @@ impl<K: Hash + Eq, V> Pieces<K, V> {
 
     /// Calls with the value of a key, if there is one, and takes the entry out if that says so.
     pub fn with_or_remove<T>(&mut self, key: &K, f: impl FnOnce(&mut V) -> (bool, T)) -> Option<T> {
-        let hash = self.hash(key);
-        let found = self.tables.get_mut(place(hash))?.find_entry(hash, |(there, _)| there == key);
-        let mut entry = found.ok()?;
+        let mut entry = self.found(key)?;
         let (goes, result) = f(&mut entry.get_mut().1);
         if goes {
             entry.remove();
@@ -124,9 +128,7 @@ impl<K: Hash + Eq, V> Pieces<K, V> {
 
     /// Takes an entry out.
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        let hash = self.hash(key);
-        let found = self.tables.get_mut(place(hash))?.find_entry(hash, |(there, _)| there == key);
-        let ((_, value), _) = found.ok()?.remove();
+        let ((_, value), _) = self.found(key)?.remove();
         self.count -= 1;
         Some(value)
     }

@@ -1,8 +1,8 @@
 //! A thread that reads a netlink socket and does little else, so that the kernel has room for what it announces while the main thread is busy.
 //!
 //! It sends the main thread's questions, too. Before it acts on the state of a link the main thread reads what is left itself, because a newer
-//! state may be there. Only one thread uses the socket at a time: the kernel goes on with an answer when it is read, and a reader that finds the answer ended by
-//! another thread's question gets an error (`EINVAL`).
+//! state may be there. Only one thread uses the socket at a time: the kernel goes on with an answer when it is read, and a reader that finds the
+//! answer ended by another thread's question gets an error (`EINVAL`).
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd as _, OwnedFd};
